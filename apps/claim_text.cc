@@ -40,7 +40,7 @@ void PrintClaim(const ClaimSpec& claim) {
 
 void PrintClaims(const experiments::Experiment& experiment) {
   if (experiment.claims.empty()) return;
-  fmt::print("\nclaims\n");
+  fmt::print("\nclaims; a run tests one if its options have every arm that the contrast names\n");
   for (const ClaimSpec& claim : experiment.claims) PrintClaim(claim);
   if (experiment.paper_settings.empty()) return;
   fmt::print("\nsettings of the paper\n");

@@ -91,7 +91,7 @@ void AddClaimsCommand(Program& program) {
   };
   auto options = std::make_shared<Options>();
   CLI::App* sub = program.app.add_subcommand(
-      "claims", "List what the papers claim, with the newest published verdict on each claim");
+      "claims", "List what the papers claim, with the published verdict on each claim");
   sub->add_option("--paper", options->paper, "Only one paper: SwitchBack, Fishman or Seed003");
   sub->add_flag("--json", options->json, "Print a JSON list with one object per claim");
   Example(sub, "numsim claims --paper SwitchBack");

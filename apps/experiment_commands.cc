@@ -65,17 +65,16 @@ void PrintSourcesOfAll() {
   }
 }
 
-// Prints what a user can change, each with the newest published verdicts on its claims.
+// Prints what a user can change, each with the published verdicts on its claims.
 void PrintAdvice(const Experiment& e) {
   if (e.advice.empty()) return;
-  fmt::print(
-      "\nwhat to change when a training of yours does this, with the newest published verdicts\n");
+  fmt::print("\nwhat to change when a training of yours does this, with the published verdicts\n");
   for (const experiments::Advice& advice : e.advice) {
     PrintWrapped(2, advice.text);
     for (const std::string& claim : advice.claims) {
-      const experiments::PublishedVerdict newest = experiments::NewestVerdict(claim);
-      const std::string basis = newest.scale.empty() ? newest.reason : newest.scale;
-      fmt::print("    {}: {} ({})\n", claim, newest.verdict, basis);
+      const experiments::PublishedVerdict known = experiments::QuotedVerdict(claim);
+      const std::string basis = known.scale.empty() ? known.reason : known.scale;
+      fmt::print("    {}: {} ({})\n", claim, known.verdict, basis);
     }
   }
 }

@@ -173,8 +173,9 @@ for name in ("small", "shakespeare", "stored"):
 # %% [markdown]
 # ## Memory
 #
-# Table 4 of the paper states about 30 % less memory on eight devices, with fp16 master weights. The
-# bytes that are stored give 18.2 %, without the activations (`summary.txt`).
+# Table 4 of the paper states about 30 % less memory, measured on eight devices, with fp16 master
+# weights. What else these devices hold is not stated. The bytes of moments, weights and gradients
+# alone are 18.2 % fewer (`summary.txt`), which decides nothing about the devices.
 
 # %%
 published.quote(runs["zipf"], "memory")

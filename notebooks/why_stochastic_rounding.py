@@ -167,7 +167,8 @@ axes[1].legend();
 # %% [markdown]
 # The published verdicts, with the scale and the seeds on which they rest. The first statement is
 # the note's "works for longer"; its number is the worst of six panels (three formats, and weights
-# and updates from one key or from two).
+# and updates from one key or from two). It is a bound, "at most", as in some panels stochastic
+# rounding keeps the mean down to the smallest rate that was tried.
 
 # %%
 published.quote(fidelity, "stochastic-works-longer", "stochastic-norm-grows")

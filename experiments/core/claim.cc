@@ -41,7 +41,49 @@ ClaimResult ResultOf(const ClaimSpec& spec,
   return TestClaim(test, evidence.outcomes, level);
 }
 
+// Returns true if the verdict also holds for every contrast beyond its bound.
+bool BoundCarries(const ClaimSpec& spec, int bound, const ClaimResult& result) {
+  const bool supported = result.verdict == Verdict::kSupported;
+  const bool contradicted = result.verdict == Verdict::kContradicted;
+  switch (spec.kind) {
+    case ClaimKind::kDifference:
+      return (supported && bound == spec.side) || (contradicted && bound == -spec.side);
+    case ClaimKind::kOrder:
+      return (supported && bound == 1) || (contradicted && bound == -1);
+    case ClaimKind::kEquivalence:
+      return contradicted && std::any_of(result.contrasts.begin(),
+                                         result.contrasts.end(),
+                                         [&](const ContrastResult& contrast) {
+                                           return bound * contrast.value > 0;
+                                         });
+    default:
+      return false;
+  }
+}
+
+// Replaces a verdict on bounds that they cannot carry.
+void HeedBound(JudgedClaim& claim) {
+  const int bound = claim.evidence.bound;
+  if (bound == 0 || claim.result.verdict == Verdict::kNotTested) return;
+  if (!BoundCarries(*claim.spec, bound, claim.result)) {
+    claim.result = NotTested(claim.evidence.bound_reason);
+  }
+}
+
 }  // namespace
+
+const Table& Tables::at(const std::string& name) const {
+  const auto found = find(name);
+  if (found == end()) {
+    throw Error::Format(
+        "table {}.csv is missing{}", name, directory.empty() ? "" : " in " + directory);
+  }
+  return found->second;
+}
+
+Table& Tables::at(const std::string& name) {
+  return const_cast<Table&>(static_cast<const Tables&>(*this).at(name));
+}
 
 double Margin::At(double parameters) const {
   double margin = value;
@@ -71,7 +113,7 @@ Margin LossMargin(std::string unit) {
 Evidence NotTestedBecause(std::string reason) { return {.not_tested = std::move(reason)}; }
 
 Evidence LeftOutBecause(std::string reason) {
-  return {.not_tested = std::move(reason), .left_out = true};
+  return {.not_tested = std::string(kOutOfReach) + reason, .left_out = true};
 }
 
 OutcomeTable OutcomesOf(const Frame& frame,
@@ -121,6 +163,28 @@ Evidence AgainstReference(std::string arm, const SeedValues& values, double refe
   return evidence;
 }
 
+Evidence AgainstReference(std::string arm,
+                          const std::map<std::string, Range>& of_seed,
+                          double reference,
+                          std::string reason) {
+  SeedValues low, high;
+  bool known = true, has_low = true, has_high = true;
+  for (const auto& [seed, range] : of_seed) {
+    low[seed] = range.low;
+    high[seed] = range.high;
+    known = known && range.low == range.high;
+    has_low = has_low && !std::isinf(range.low);
+    has_high = has_high && !std::isinf(range.high);
+  }
+  if (known) return AgainstReference(std::move(arm), low, reference);
+  if (!has_low && !has_high) return NotTestedBecause(std::move(reason));
+  Evidence evidence = AgainstReference(
+      arm + (has_high ? " (at most)" : " (at least)"), has_high ? high : low, reference);
+  evidence.bound = has_high ? -1 : 1;
+  evidence.bound_reason = std::move(reason);
+  return evidence;
+}
+
 std::vector<JudgedClaim> Judge(const std::vector<ClaimSpec>& claims,
                                const Settings& settings,
                                const Tables& tables) {
@@ -150,6 +214,7 @@ std::vector<JudgedClaim> Judge(const std::vector<ClaimSpec>& claims,
   auto next = primary.begin();
   for (JudgedClaim& claim : judged) {
     if (in_family(claim)) claim.result = *next++;
+    HeedBound(claim);
   }
   return judged;
 }

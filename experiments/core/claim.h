@@ -17,7 +17,18 @@
 namespace numsim::experiments {
 
 struct Settings;
-using Tables = std::map<std::string, Table>;
+
+// The tables of a run by name. A table that results lack is not the same as one without rows.
+class Tables : public std::map<std::string, Table> {
+ public:
+  using std::map<std::string, Table>::map;
+
+  // Return the table of that name. Throw Error that names its file if it is missing.
+  Table& at(const std::string& name);
+  const Table& at(const std::string& name) const;
+
+  std::string directory = {};  // where they were read from; empty: not from files
+};
 
 // The smallest difference that counts, fixed before the run.
 struct Margin {
@@ -48,13 +59,23 @@ struct Evidence {
   bool left_out = false;
   std::optional<bool> exact = {};  // kExact: whether it holds
   double diverged_value = 0;       // outcome of a diverged run, for Diverged::kAsValue
-  double parameters = 0;           // of the largest model, for the margin
-  std::string measured = {};       // further numbers in words; may be empty
+  // Not 0: the contrasts are bounds, because something that was looked for lies beyond what was
+  // tried. The true contrasts are at them or above (+1), or at them or below (-1). A verdict that a
+  // bound cannot carry becomes "not tested" for this reason.
+  int bound = 0;
+  std::string bound_reason = {};
+  double parameters = 0;      // of the largest model, for the margin
+  std::string measured = {};  // further numbers in words; may be empty
 };
+
+// How reasons begin that are not about arms that were left out.
+inline constexpr std::string_view kOutOfReach =
+    "out of reach: ";                                             // of this scale, or of these runs
+inline constexpr std::string_view kNoEvidence = "no evidence: ";  // a stress that harms bf16 itself
 
 // Returns evidence that the run does not test the claim.
 Evidence NotTestedBecause(std::string reason);
-// Returns the same if a look at the outcomes says so.
+// Returns the same if a look at the outcomes says so: "out of reach: " and the reason.
 Evidence LeftOutBecause(std::string reason);
 
 // Returns the outcomes of a table's rows. Each combination of the key columns is an arm, named by
@@ -70,6 +91,20 @@ Estimate GapOf(const OutcomeTable& outcomes, std::string_view arm, std::string_v
 // Returns evidence about one value per seed, compared with a fixed reference: a table of two arms,
 // `arm` and "reference", and their contrast.
 Evidence AgainstReference(std::string arm, const SeedValues& values, double reference);
+
+// A number of which the ends of a range are known, equal if it is known itself: a threshold below
+// the least value that was tried lies in [0, least]. Both NaN: there is no such number.
+struct Range {
+  double low = 0, high = 0;
+};
+// Returns evidence about one such number per seed: about the numbers if all are known, and
+// otherwise about the high ends or else the low ends, whichever are finite for every seed, as
+// bounds. Where neither are, the run does not test the claim. `reason` says why numbers are not
+// known.
+Evidence AgainstReference(std::string arm,
+                          const std::map<std::string, Range>& of_seed,
+                          double reference,
+                          std::string reason);
 
 // A claim of a paper. A claim with parts is several claims.
 struct ClaimSpec {

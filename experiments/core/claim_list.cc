@@ -30,7 +30,7 @@ std::vector<ListedClaim> ClaimsOf(const PaperItem& item) {
   for (const Experiment& experiment : AllExperiments()) {
     for (const ClaimSpec& spec : experiment.claims) {
       if (std::find(spec.items.begin(), spec.items.end(), item.id) == spec.items.end()) continue;
-      claims.push_back({&spec, NewestVerdict(spec.id)});
+      claims.push_back({&spec, QuotedVerdict(spec.id)});
     }
   }
   return claims;

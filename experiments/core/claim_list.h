@@ -1,5 +1,5 @@
 // Everything that the papers claim, with the claims that experiments declare about it and their
-// newest published verdicts.
+// published verdicts.
 #pragma once
 
 #include <string_view>

@@ -156,13 +156,13 @@ void WriteFiguresAndSummary(const Experiment& experiment,
     report.notice = fmt::format(kFiguresNeedGnuplot, directory.string());
   }
   const std::vector<JudgedClaim> judged = Judge(experiment.claims, settings, tables);
-  const std::string scale = experiment.scale ? experiment.scale(settings) : "";
+  const std::string scale = experiment.scale ? experiment.scale(settings, tables) : "";
   if (!judged.empty()) {
     WriteCsv(directory / kVerdictsFile, VerdictTable(judged, settings, scale));
     report.outputs.emplace_back(kVerdictsFile);
   }
   const std::string notes = experiment.notes ? experiment.notes(settings, tables) : "";
-  report.summary = SummaryText(experiment, settings, judged, notes);
+  report.summary = SummaryText(experiment, settings, judged, scale, notes);
   report.judged = judged;
   WriteFileAtomically(directory / kSummaryFile, report.summary);
   report.outputs.emplace_back(kSummaryFile);

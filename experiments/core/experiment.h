@@ -149,10 +149,11 @@ struct Experiment {
   std::vector<ClaimSpec> claims;
   // The settings of the paper that the options can reproduce.
   std::vector<PaperSetting> paper_settings;
-  // The advice of `numsim describe`, printed with the newest published verdicts.
+  // The advice of `numsim describe`, printed with the published verdicts.
   std::vector<Advice> advice;
-  // Returns the scale of a run in words, e.g. "2 layers, width 64, 300 steps"; seeds are added.
-  std::function<std::string(const Settings&)> scale;
+  // Returns the scale of a run in words, e.g. "2 layers, width 64, 300 steps"; seeds are added. What
+  // an input file limits is read from the tables.
+  std::function<std::string(const Settings&, const Tables&)> scale;
   // Returns the options that had no effect with these settings; summaries leave them out.
   std::function<std::vector<std::string>(const Settings&)> unused_options;
   // Returns free text below the claims.

@@ -26,6 +26,15 @@ std::vector<PublishedRun> ReadRuns() {
   return runs;
 }
 
+// Returns how much a run says about a claim: 2 if it tests it, 1 if it has its arms and they show why
+// it is not tested, 0 if it leaves arms out.
+int Knowledge(const Frame& verdict) {
+  if (verdict.Text("verdict") != ToString(Verdict::kNotTested)) return 2;
+  const std::string reason = verdict.Text("reason");
+  const auto begins = [&](std::string_view text) { return reason.starts_with(text); };
+  return begins(kOutOfReach) || begins(kNoEvidence) ? 1 : 0;
+}
+
 }  // namespace
 
 const std::vector<PublishedRun>& PublishedRuns() {
@@ -33,15 +42,17 @@ const std::vector<PublishedRun>& PublishedRuns() {
   return runs;
 }
 
-PublishedVerdict NewestVerdict(std::string_view claim) {
-  PublishedVerdict newest;
+PublishedVerdict QuotedVerdict(std::string_view claim) {
+  PublishedVerdict quoted;
+  int known = 0;
   for (const PublishedRun& run : PublishedRuns()) {
     const Frame rows = Frame(run.verdicts).Where("claim", claim);
     if (rows.Empty()) continue;
     // A run that leaves a claim's arms out takes nothing back.
-    const bool tested = rows.Text("verdict") != ToString(Verdict::kNotTested);
-    if (!tested && newest.verdict != ToString(Verdict::kNotTested)) continue;
-    newest = {rows.Text("verdict"),
+    const int here = Knowledge(rows);
+    if (here < known) continue;
+    known = here;
+    quoted = {rows.Text("verdict"),
               rows.Text("scale"),
               rows.Text("seeds"),
               rows.Text("preset"),
@@ -50,7 +61,7 @@ PublishedVerdict NewestVerdict(std::string_view claim) {
               run.page,
               run.directory};
   }
-  return newest;
+  return quoted;
 }
 
 }  // namespace numsim::experiments

@@ -16,7 +16,8 @@ struct PublishedRun {
   Table verdicts;         // its verdicts.csv
 };
 
-// Returns the runs in the order of docs/results/runs.csv, the newest last.
+// Returns the runs in the order of docs/results/runs.csv: of those that test a claim, the one that
+// numsim quotes is last (docs/verdicts.md).
 const std::vector<PublishedRun>& PublishedRuns();
 
 // A published verdict on a claim.
@@ -26,8 +27,8 @@ struct PublishedVerdict {
   std::string reason = "no published run";  // why it is inconclusive or not tested
   std::string page, directory;
 };
-// Returns the verdict of the newest run that tests the claim; if none does, the reason of the newest
-// run that could have.
-PublishedVerdict NewestVerdict(std::string_view claim);
+// Returns the verdict of the last run that tests the claim. If none does: why the last run does not
+// that trained or measured the claim's arms, or else why the last run does not.
+PublishedVerdict QuotedVerdict(std::string_view claim);
 
 }  // namespace numsim::experiments

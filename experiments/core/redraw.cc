@@ -41,6 +41,7 @@ Table ReadTable(const TableSpec& spec,
                         (directory / kManifestFile).string(),
                         name);
   }
+  if (!Exists(path)) throw Error::Format("table {} is missing in {}", name, directory.string());
   if (DescribeOutput(directory, name).sha256 != entry->sha256) {
     throw Error::Format("{}: changed since the run that wrote it: its SHA-256 is not the one in {}",
                         path.string(),

@@ -105,6 +105,7 @@ RunReport Redraw(const std::filesystem::path& directory);
 std::string SummaryText(const Experiment& experiment,
                         const Settings& settings,
                         const std::vector<JudgedClaim>& judged,
+                        std::string_view scale,
                         std::string_view notes);
 
 }  // namespace numsim::experiments

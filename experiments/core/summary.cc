@@ -79,6 +79,7 @@ std::string SettingsText(const Experiment& experiment, const Settings& settings)
 std::string SummaryText(const Experiment& experiment,
                         const Settings& settings,
                         const std::vector<JudgedClaim>& judged,
+                        std::string_view scale,
                         std::string_view notes) {
   std::string text = Wrap("", fmt::format("{}: {}", experiment.name, experiment.title));
   if (!experiment.reproduces.empty()) text += Wrap("Reproduces: ", experiment.reproduces);
@@ -90,12 +91,11 @@ std::string SummaryText(const Experiment& experiment,
   }
   const std::string deviations = DeviationsText(experiment.paper_settings, settings);
   if (!deviations.empty()) text += Wrap("Deviations: ", deviations);
-  const std::string scale = experiment.scale ? experiment.scale(settings) : "";
   for (const JudgedClaim& claim : judged) {
     text += "\n" +
             Wrap("Claim:    ", fmt::format("{}: {}", claim.spec->id, claim.spec->statement)) +
             Wrap("Contrast: ", claim.spec->contrast) + Wrap("Measured: ", MeasuredText(claim)) +
-            Wrap("Verdict:  ", VerdictText(claim, scale));
+            Wrap("Verdict:  ", VerdictText(claim, std::string(scale)));
   }
   notes = notes.substr(0, notes.find_last_not_of(" \n") + 1);
   if (!notes.empty()) text += "\n" + Wrap("", notes);

@@ -201,17 +201,19 @@ SeedValues ForBoth(const Frame& a,
   return values;
 }
 
-Evidence Doublings(const Settings& settings, std::string name, const SeedValues& doublings) {
-  if (std::string stress = StressOf(settings); !stress.empty()) {
-    return NotTestedBecause(std::move(stress));
-  }
+Evidence Doublings(std::string name, const SeedValues& doublings) {
   if (doublings.empty()) {
     return NotTestedBecause("no features of bf16 with these interventions were recorded");
   }
   return AgainstReference(std::move(name), doublings, 0);
 }
 
-ClaimSpec Features(std::string name, std::string statement, std::string contrast) {
+using FeatureEvidence = std::function<Evidence(const Tables&)>;
+
+ClaimSpec Features(std::string name,
+                   std::string statement,
+                   std::string contrast,
+                   const FeatureEvidence& evidence) {
   ClaimSpec claim = Claim(std::move(name), std::move(statement));
   claim.items = {"switchback/figure-2"};
   claim.contrast =
@@ -219,43 +221,44 @@ ClaimSpec Features(std::string name, std::string statement, std::string contrast
   claim.diverged = Diverged::kMissing;
   claim.margin = {
       .value = 1, .unit = "doublings", .justification = "It costs a format one of its exponents."};
+  claim.evidence = [evidence](const Settings& settings, const Tables& tables) {
+    std::string stress = StressOf(settings);
+    return stress.empty() ? evidence(tables) : NotTestedBecause(std::move(stress));
+  };
   return claim;
 }
 
 ClaimSpec FeaturesGrow() {
-  ClaimSpec claim = Features("features-grow",
-                             "\"Without the intervention, the average feature magnitude becomes "
-                             "large for later blocks\" (Figure 2, right).",
-                             "last block over first block at the end, no intervention");
-  claim.evidence = [](const Settings& settings, const Tables& tables) {
-    const Frame end = LastRecords(FeaturesOf(tables, kNone));
-    const Frame last = AfterLastBlock(end), first = end.Where("block", 0);
-    return Doublings(
-        settings, "last over first block", ForBoth(last, first, [](const Frame& a, const Frame& b) {
-          return Log(a.Number("mean_abs_rest") / b.Number("mean_abs_rest")) / Log(2.0);
-        }));
-  };
-  return claim;
+  return Features(
+      "features-grow",
+      "\"Without the intervention, the average feature magnitude becomes large for later blocks\" "
+      "(Figure 2, right).",
+      "last block over first block at the end, no intervention",
+      [](const Tables& tables) {
+        const Frame end = LastRecords(FeaturesOf(tables, kNone));
+        const Frame last = AfterLastBlock(end), first = end.Where("block", 0);
+        return Doublings(
+            "last over first block", ForBoth(last, first, [](const Frame& a, const Frame& b) {
+              return Log(a.Number("mean_abs_rest") / b.Number("mean_abs_rest")) / Log(2.0);
+            }));
+      });
 }
 
 ClaimSpec LayerScaleKeepsFeaturesSmall() {
-  ClaimSpec claim =
-      Features("layer-scale-keeps-features-small",
-               "\"Zero-init layer scale prevents high feature magnitudes\" (Figure 2, "
-               "right).",
-               "no intervention over layer-scale, last block, at the validation loss that both "
-               "trainings of a seed reach");
-  claim.evidence = [](const Settings& settings, const Tables& tables) {
-    const Frame none = AfterLastBlock(FeaturesOf(tables, kNone));
-    const Frame scaled = AfterLastBlock(FeaturesOf(tables, kLayerScale));
-    return Doublings(settings,
-                     "none over layer-scale",
-                     ForBoth(none, scaled, [](const Frame& a, const Frame& b) {
-                       const double loss = std::max(LowestLoss(a), LowestLoss(b));
-                       return LogMagnitudeAt(a, loss) - LogMagnitudeAt(b, loss);
-                     }));
-  };
-  return claim;
+  return Features(
+      "layer-scale-keeps-features-small",
+      "\"Zero-init layer scale prevents high feature magnitudes\" (Figure 2, right).",
+      "no intervention over layer-scale, last block, at the validation loss that both trainings of "
+      "a seed reach",
+      [](const Tables& tables) {
+        const Frame none = AfterLastBlock(FeaturesOf(tables, kNone));
+        const Frame scaled = AfterLastBlock(FeaturesOf(tables, kLayerScale));
+        return Doublings("none over layer-scale",
+                         ForBoth(none, scaled, [](const Frame& a, const Frame& b) {
+                           const double loss = std::max(LowestLoss(a), LowestLoss(b));
+                           return LogMagnitudeAt(a, loss) - LogMagnitudeAt(b, loss);
+                         }));
+      });
 }
 
 // ---- exploratory: at any size, and with planted activations

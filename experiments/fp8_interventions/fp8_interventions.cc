@@ -70,7 +70,7 @@ void CheckOptions(const Settings& settings) {
 }
 
 // Returns "clip, 6 layers, width 32, 300 steps".
-std::string Scale(const Settings& settings) {
+std::string Scale(const Settings& settings, const Tables&) {
   return fmt::format("{}, {} layers, width {}, {} steps",
                      settings.Get("model"),
                      settings.Get("layers"),

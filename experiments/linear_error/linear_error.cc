@@ -296,11 +296,16 @@ Experiment LinearError() {
        "CLIP ViT-Huge has b = 65536 and widths of 1280 and 5120",
        "D.3",
        "Only --preset paper includes them; operands are drawn or read, not those of CLIP."}};
-  experiment.scale = [](const Settings& settings) {
-    if (HasTensors(settings)) {
-      return fmt::format("b up to {}, shapes of --input", settings.Get("tokens-high"));
+  // Rows of --input may be fewer than --tokens-high.
+  experiment.scale = [](const Settings& settings, const Tables& tables) {
+    double most = 0;
+    for (const double tokens : Frame(tables.at(std::string(kErrorsTable))).Numbers("tokens")) {
+      most = std::max(most, tokens);
     }
-    return fmt::format("b up to {}, widths {}", settings.Get("tokens-high"), settings.Get("dims"));
+    return fmt::format(
+        "b up to {}, {}",
+        most,
+        HasTensors(settings) ? "shapes of --input" : "widths " + settings.Get("dims"));
   };
   experiment.unused_options = [](const Settings& settings) {
     return HasTensors(settings) ? std::vector<std::string>{"dims", "tokens-fixed"}

@@ -135,7 +135,7 @@ std::vector<size_t> Sizes(const Settings& settings, std::string_view name, int64
   return sizes;
 }
 
-std::string ScaleText(const Settings& settings) {
+std::string ScaleText(const Settings& settings, const Tables&) {
   return fmt::format("dim {}, {} tokens", settings.Get("dims"), settings.Get("tokens"));
 }
 

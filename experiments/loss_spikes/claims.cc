@@ -74,7 +74,7 @@ Evidence Compare(const Tables& tables, const std::vector<Pair>& pairs, Outcome o
   if (outcome == Loss && std::all_of(arms.begin(), arms.end(), [&](const Arm& arm) {
         return RunsOf(runs, arm).Mean("collapsed") > 0.5;
       })) {
-    return LeftOutBecause("out of reach: most runs of each arm collapsed");
+    return LeftOutBecause("most runs of each arm collapsed");
   }
   const Frame compared = runs.Where([&](const Frame& row) {
     return std::find(arms.begin(), arms.end(), ArmOf(row)) != arms.end();
@@ -98,11 +98,11 @@ Evidence CompareSpikes(const Tables& tables, const Pair& pair) {
   };
   const double least = SpikeMargin().value, one = mean(pair.first), other = mean(pair.second);
   if (std::max(one, other) >= least) return evidence;
-  return LeftOutBecause(fmt::format(
-      "out of reach: {:.2g} and {:.2g} loss spikes per run, expected {} or more in one of the arms",
-      one,
-      other,
-      least));
+  return LeftOutBecause(
+      fmt::format("{:.2g} and {:.2g} loss spikes per run, expected {} or more in one of the arms",
+                  one,
+                  other,
+                  least));
 }
 
 std::vector<ClaimSpec> Claims() {

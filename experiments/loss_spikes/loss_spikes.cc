@@ -70,7 +70,10 @@ std::vector<PaperSetting> PaperSettings() {
       {"lr", "2e-3", "Section 3.2", "Smaller models take larger rates; --lrs has others."},
       {"batch", "16384", "Section 3.2", "Out of reach; --batches has others."},
       {"steps", "20000", "Section 3.2", "Out of reach."},
-      {"warmup", "5000", "Section 3.2", "A quarter of the steps, as in the paper."},
+      {"warmup",
+       "5000",
+       "Section 3.2",
+       "A quarter of the paper's steps, and of those of the presets with the paper's schedule."},
       {"",
        "The first 1000 of 20,000 iterations are ignored",
        "Appendix E",
@@ -201,7 +204,7 @@ std::vector<Advice> AdviceForSpikes() {
   };
 }
 
-std::string Scale(const Settings& settings) {
+std::string Scale(const Settings& settings, const Tables&) {
   return fmt::format("{} {}, batch {}, {} steps",
                      settings.Get("models"),
                      settings.Get("size"),

@@ -34,9 +34,11 @@ Row PairRow(const Frame& pair, const Tables& tables) {
                              ArmName(formats, epsilon, pair.Text("update_from")),
                              ArmName(kBaseline, epsilon, BaselineUpdate(tables)));
   SeedValues v_flushed;
-  const Frame flushed = SameArm(tables.at(std::string(kFlushedTable)), pair);
-  for (const Frame& seed : flushed.By({"seed"})) {
-    v_flushed[seed.Text("seed")] = seed.Mean("v_flushed");
+  if (tables.contains(std::string(kFlushedTable))) {
+    const Frame flushed = SameArm(tables.at(std::string(kFlushedTable)), pair);
+    for (const Frame& seed : flushed.By({"seed"})) {
+      v_flushed[seed.Text("seed")] = seed.Mean("v_flushed");
+    }
   }
   return {formats.m,
           formats.v,
@@ -177,6 +179,7 @@ void Derive(const Settings& settings, Tables& tables) {
     AddMemory(PairOf(pair), billions, tables.at(std::string(kMemoryTable)));
   }
   const double beta1 = settings.GetDouble("beta1", 0, 1);
+  if (!tables.contains(std::string(kSpreadTable))) return;  // results from before it was recorded
   AddPhases(tables, beta1, tables.at(std::string(kPhasesTable)));
 }
 

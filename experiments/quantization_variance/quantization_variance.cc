@@ -1,6 +1,8 @@
 // Definition of the experiment `quantization-variance`: options, tables, trials.
 #include "experiments/quantization_variance/quantization_variance.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 
 #include "experiments/quantization_variance/input.h"
@@ -186,6 +188,14 @@ std::vector<TableSpec> TableSpecs() {
   return {variance, slopes, ratios};
 }
 
+// Returns the lengths that were measured: rows of --input may be shorter than --k-high.
+std::string ScaleText(const Settings& settings, const Tables& tables) {
+  const std::vector<double> lengths = Frame(tables.at(std::string(kVarianceTable))).Numbers("k");
+  if (lengths.empty()) return "";
+  const auto [least, most] = std::minmax_element(lengths.begin(), lengths.end());
+  return fmt::format("k from {} to {}, {} pairs of vectors", *least, *most, settings.Get("pairs"));
+}
+
 }  // namespace
 
 std::vector<std::string> Sources(const Settings& settings) {
@@ -270,12 +280,7 @@ Experiment QuantizationVariance() {
        "The paper derives Eq. 12 for errors that are independent of the elements",
        "D.1",
        "Here elements are rounded, so that an error is a function of its element."}};
-  experiment.scale = [](const Settings& settings) {
-    return fmt::format("k from {} to at most {}, {} pairs of vectors",
-                       settings.Get("k-low"),
-                       settings.Get("k-high"),
-                       settings.Get("pairs"));
-  };
+  experiment.scale = ScaleText;
   experiment.notes = Notes;
   experiment.unused_options = UnusedOptions;
   return experiment;

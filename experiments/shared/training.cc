@@ -227,7 +227,7 @@ double ApproximateParameters(const TrainConfig& config) {
   return count + 2 * static_cast<double>(vocabulary) * width;
 }
 
-std::string TrainingScaleText(const Settings& settings) {
+std::string TrainingScaleText(const Settings& settings, const Tables&) {
   std::string text;
   const auto add = [&](const char* option, const char* format) {
     const auto found = settings.options.find(option);

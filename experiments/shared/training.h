@@ -78,7 +78,7 @@ double ApproximateParameters(const TrainConfig& config);
 
 // Returns the scale of a training as text, for Experiment::scale: "2 layers, width 64, 300 steps".
 // Options that the experiment does not declare are left out.
-std::string TrainingScaleText(const Settings& settings);
+std::string TrainingScaleText(const Settings& settings, const Tables& tables = {});
 
 // Configuration keys and the options that set them, for options that ReadTraining, ReadText and
 // ReadCaptions do not know: {"train.batch", "batches"}.

@@ -100,7 +100,7 @@ std::vector<PaperSetting> PaperSettings() {
   };
 }
 
-std::string Scale(const Settings& settings) {
+std::string Scale(const Settings& settings, const Tables&) {
   return fmt::format("layers x width {}, {} steps of {} x {} tokens",
                      settings.Get("size"),
                      settings.Get("steps"),

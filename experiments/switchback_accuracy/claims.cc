@@ -105,7 +105,7 @@ constexpr double kDivergesAbove = 420e6;  // parameters
 Evidence TensorWiseFp8(const Settings& /*settings*/, const Tables& tables) {
   constexpr const char* kArm = "tensor-wise:e4m3fn/e5m2";
   const Frame group = LargestGroup(tables, "clip");
-  if (group.Empty()) return NotTestedBecause("out of reach: no CLIP was trained");
+  if (group.Empty()) return NotTestedBecause("no CLIP was trained (--models)");
   const double parameters = group.Number("parameters");
   if (parameters <= kDivergesAbove) {
     return NotTestedBecause(

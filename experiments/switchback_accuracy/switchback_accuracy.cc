@@ -205,7 +205,7 @@ std::vector<PaperSetting> PaperSettings() {
 }
 
 // Returns "clip 2x64, llama 2x64,4x128, 400 steps".
-std::string Scale(const Settings& settings) {
+std::string Scale(const Settings& settings, const Tables&) {
   std::string text;
   for (const std::string& model : settings.GetList("models")) {
     text += model + " " + settings.Get("sizes-" + model) + ", ";

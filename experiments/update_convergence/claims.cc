@@ -158,6 +158,40 @@ ClaimSpec FallsBehind(const Matching& of) {
   return claim;
 }
 
+// Returns true if a training of the arm that a claim is about does not get to half of fp32's progress.
+bool FallsShort(const Settings& settings,
+                const Tables& tables,
+                const std::string& problem,
+                const Arm& arm) {
+  const double most = HalfSpacing(settings);
+  return !Frame(tables.at(std::string(kRunsTable)))
+              .Where("problem", problem)
+              .Where([&](const Frame& row) {
+                return arm.Has(row) && row.Number("lr") < most && std::isinf(row.Number("delay"));
+              })
+              .Empty();
+}
+
+// Returns the evidence about delays, which are bounds where a training falls short.
+Evidence HeedShortTrainings(const Matching& of,
+                            const Settings& settings,
+                            const Tables& tables,
+                            Evidence delays) {
+  constexpr const char* kShort = "a training with {} does not get to half of fp32's progress";
+  const auto falls_short = [&](UpdateKind rule) {
+    return FallsShort(settings, tables, of.problem, InPapersFormat(rule));
+  };
+  if (!delays.not_tested.empty()) return delays;
+  if (falls_short(UpdateKind::kMasterFp32)) {
+    return NotTestedBecause(fmt::format(kShort, ToString(UpdateKind::kMasterFp32)));
+  }
+  if (falls_short(of.rule)) {
+    delays.bound = 1;
+    delays.bound_reason = fmt::format(kShort, ToString(of.rule));
+  }
+  return delays;
+}
+
 ClaimSpec TakesLonger(const Matching& of) {
   ClaimSpec claim =
       About(of.name + "-slower" + of.suffix, {"seed003/pretraining", "seed003/figure-debug"});
@@ -175,6 +209,9 @@ ClaimSpec TakesLonger(const Matching& of) {
       "steps to half of fp32's progress, or of the whole training if it gets no further, over "
       "the steps of fp32",
       Column("least_delay"));
+  claim.evidence = [of, compare = claim.evidence](const Settings& settings, const Tables& tables) {
+    return HeedShortTrainings(of, settings, tables, compare(settings, tables));
+  };
   return claim;
 }
 

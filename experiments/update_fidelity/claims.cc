@@ -16,26 +16,53 @@ namespace {
 
 const double kDecade = Log(10);
 
-// Compares one number per seed, the largest over the panels, with `reference`. `outcome` gets the
-// rows of a panel of one seed and returns NaN if they do not have it.
-Evidence LargestOf(const char* arm,
-                   const Panels& panels,
-                   const std::function<double(const Frame& of_seed)>& outcome,
-                   double reference = 0) {
-  SeedValues largest;
+constexpr Range kNothing = {kNaN, kNaN};
+constexpr Range kUnknown = {-kInfinity, kInfinity};
+
+Range Known(double value) { return {value, value}; }
+
+// A number of one panel and seed that a claim is about.
+struct Outcome {
+  const char* name;
+  std::function<Range(const Frame& of_seed)> of;
+  const char* unknown = "";  // why it may be known as a bound alone, or not at all
+  double reference = 0;
+};
+
+// Returns "-8.5 .. -8" for the values of one panel over seeds, with "at most" or "at least" if one
+// is such a bound.
+std::string TextOf(const std::vector<Range>& values) {
+  std::vector<double> low, high;
+  bool known = true;
+  for (const Range& value : values) {
+    low.push_back(value.low);
+    high.push_back(value.high);
+    known = known && !(value.low < value.high);
+  }
+  const auto finite = [](double end) { return !std::isinf(end); };
+  if (known) return RangeText(low);
+  if (std::all_of(high.begin(), high.end(), finite)) return "at most " + RangeText(high);
+  if (std::all_of(low.begin(), low.end(), finite)) return "at least " + RangeText(low);
+  return "not known";
+}
+
+// Compares one number per seed, the largest over the panels, with the reference.
+Evidence LargestOf(const Panels& panels, const Outcome& outcome) {
+  std::map<std::string, Range> largest;
   std::string text;
   for (const auto& [name, panel] : panels) {
-    std::vector<double> values;
+    std::vector<Range> values;
     for (const Frame& of_seed : panel.By({"seed"})) {
-      values.push_back(outcome(of_seed));
-      if (std::isnan(values.back())) continue;
-      double& known = largest.emplace(of_seed.Text("seed"), values.back()).first->second;
-      known = std::max(known, values.back());
+      const Range value = outcome.of(of_seed);
+      values.push_back(value);
+      if (std::isnan(value.low)) continue;
+      Range& known = largest.emplace(of_seed.Text("seed"), value).first->second;
+      known = {std::max(known.low, value.low), std::max(known.high, value.high)};
     }
-    text += fmt::format("\n  {:<20}  {}", name, RangeText(values));
+    text += fmt::format("\n  {:<20}  {}", name, TextOf(values));
   }
   if (largest.empty()) return NotTestedBecause("the rule was not run, or not at such rates");
-  Evidence evidence = AgainstReference(arm, largest, reference);
+  Evidence evidence = AgainstReference(outcome.name, largest, outcome.reference, outcome.unknown);
   evidence.measured = "Range over seeds:" + text;
   return evidence;
 }
@@ -44,13 +71,31 @@ Evidence LargestOf(const char* arm,
 // and the greatest at which nothing moves.
 Evidence FadeOf(const Tables& tables, std::string_view keys) {
   const Frame limits = Frame(tables.at(std::string(kLimits))).Where("keys", keys);
-  return LargestOf("decades from half of the step to none", PanelsOf(limits), [](const Frame& row) {
-    return Log(row.Number("half_norm_lr") / row.Number("unmoved_lr")) / kDecade;
-  });
+  if (limits.Empty()) return NotTestedBecause(NaiveWasNotRun(keys));
+  return LargestOf(PanelsOf(limits),
+                   {.name = "decades from half of the step to none",
+                    .of =
+                        [](const Frame& row) {
+                          const double half = row.Number("half_norm_lr");
+                          const double decades = Log(half / row.Number("unmoved_lr")) / kDecade;
+                          return std::isfinite(decades) ? Known(decades) : kUnknown;
+                        },
+                    .unknown = "in a format, no rate below 1 is the one at which half of the "
+                               "step's norm is gone, or none is so small that nothing moves"});
 }
 
-double MeanIsKeptFrom(const Frame& rows, std::string_view column) {
-  return LeastRate(rows, [&](const Frame& row) { return std::abs(row.Number(column) - 1) <= 0.1; });
+// Returns where the smallest rate lies down to which the mean of the step is kept.
+Range MeanIsKeptFrom(const Frame& rows, std::string_view column) {
+  const double least =
+      LeastRate(rows, [&](const Frame& row) { return std::abs(row.Number(column) - 1) <= 0.1; });
+  const std::vector<double> rates = rows.Numbers("lr");
+  const auto [lowest, greatest] = std::minmax_element(rates.begin(), rates.end());
+  if (std::isnan(least)) return {*greatest, kInfinity};  // not even there
+  return least == *lowest ? Range{0, least} : Known(least);
+}
+
+Range DecadesBetween(const Range& a, const Range& b) {
+  return {Log(a.low / b.high) / kDecade, Log(a.high / b.low) / kDecade};
 }
 
 // Returns the rows of a rule with the format, keys and seed of a panel.
@@ -63,17 +108,25 @@ Frame PanelOf(const Frame& all, UpdateKind rule, const Frame& panel) {
 }
 
 // Returns log10 of the rate down to which stochastic rounding keeps the mean step, over that of
-// naive addition. If it does not keep it even at the greatest rate: 0.
+// naive addition.
 Evidence StochasticIsLonger(const Settings&, const Tables& tables) {
   const Frame all = tables.at(std::string(kTable));
-  return LargestOf("log10 of the rates' ratio",
-                   PanelsOf(tables, UpdateKind::kStochastic),
-                   [&](const Frame& stochastic) {
-                     const Frame naive = PanelOf(all, UpdateKind::kNaive, stochastic);
-                     const double kept = MeanIsKeptFrom(stochastic, "expected_mean_ratio");
-                     const double naive_kept = MeanIsKeptFrom(naive, "mean_ratio");
-                     return std::isnan(kept) ? 0 : Log(kept / naive_kept) / kDecade;
-                   });
+  for (const UpdateKind kind : {UpdateKind::kNaive, UpdateKind::kStochastic}) {
+    if (PanelsOf(tables, kind).empty()) {
+      return NotTestedBecause(fmt::format("the rule {} was not run (--rules)", ToString(kind)));
+    }
+  }
+  return LargestOf(PanelsOf(tables, UpdateKind::kStochastic),
+                   {.name = "log10 of the rates' ratio",
+                    .of =
+                        [&](const Frame& stochastic) {
+                          const Frame naive = PanelOf(all, UpdateKind::kNaive, stochastic);
+                          if (naive.Empty()) return kNothing;
+                          return DecadesBetween(MeanIsKeptFrom(stochastic, "expected_mean_ratio"),
+                                                MeanIsKeptFrom(naive, "mean_ratio"));
+                        },
+                    .unknown = "a rule keeps the mean at each rate or at none, so that rates from "
+                               "--lr-low to --lr-high do not decide which keeps it for longer"});
 }
 
 double Moved(const Frame& row) { return row.Number("moved_share") * row.Number("elements"); }
@@ -93,54 +146,62 @@ double NormSlope(const Frame& of_seed) {
 }
 
 Evidence StochasticNormGrows(const Settings&, const Tables& tables) {
-  return LargestOf("|slope + 1/2|",
-                   PanelsOf(tables, UpdateKind::kStochastic),
-                   [](const Frame& of_seed) { return std::abs(NormSlope(of_seed) + 0.5); });
+  return LargestOf(PanelsOf(tables, UpdateKind::kStochastic),
+                   {.name = "|slope + 1/2|", .of = [](const Frame& of_seed) {
+                      return Known(std::abs(NormSlope(of_seed) + 0.5));
+                    }});
 }
 
 Evidence HalfNormIsPredicted(const Settings&, const Tables& tables) {
+  if (tables.at(std::string(kLimits)).rows.empty()) return NotTestedBecause(NaiveWasNotRun(""));
   const Frame cliffs = Frame(tables.at(std::string(kCliffs))).Where("limit", "half-norm");
-  return LargestOf("|measured / predicted - 1|", PanelsOf(cliffs), [](const Frame& row) {
-    return std::abs(row.Number("measured") / row.Number("predicted") - 1);
-  });
+  return LargestOf(
+      PanelsOf(cliffs),
+      {.name = "|measured / predicted - 1|",
+       .of =
+           [](const Frame& row) {
+             const double measured = row.Number("measured"), predicted = row.Number("predicted");
+             if (std::isnan(measured) && std::isnan(predicted)) return kNothing;
+             const double off = std::abs(measured / predicted - 1);
+             return std::isfinite(off) ? Known(off) : kUnknown;
+           },
+       .unknown = "in a format, such a rate is either measured or predicted, and not both"});
 }
 
 // Returns the largest ratio of the norms of two steps of the same projection: of the matched one and
 // of stochastic rounding.
 Evidence ProjectionIsLessNoisy(const Settings&, const Tables& tables) {
   const Frame all = tables.at(std::string(kTable));
-  return LargestOf(
-      "largest ratio of norms",
-      PanelsOf(tables, UpdateKind::kProjectionMatched),
-      [&](const Frame& matched) {
-        const Frame other = PanelOf(all, UpdateKind::kStochastic, matched);
-        double largest = kNaN;
-        matched.ForEach([&](const Frame& row) {
-          const Frame stochastic = other.Where("lr", row.Text("lr"));
-          if (stochastic.Empty() || std::abs(row.Number("projection_ratio") - 1) > 0.01) return;
-          if (stochastic.Number("norm_ratio") < 2 || Moved(stochastic) < 1000) return;
-          const double ratio = row.Number("norm_ratio") / stochastic.Number("norm_ratio");
-          if (!(ratio <= largest)) largest = ratio;
-        });
-        return largest;
-      },
-      1);
+  const auto largest_ratio = [&](const Frame& matched) {
+    const Frame other = PanelOf(all, UpdateKind::kStochastic, matched);
+    double largest = kNaN;
+    matched.ForEach([&](const Frame& row) {
+      const Frame stochastic = other.Where("lr", row.Text("lr"));
+      if (stochastic.Empty() || !(std::abs(row.Number("projection_ratio") - 1) <= 0.01)) return;
+      if (!(stochastic.Number("norm_ratio") >= 2) || !(Moved(stochastic) >= 1000)) return;
+      const double ratio = row.Number("norm_ratio") / stochastic.Number("norm_ratio");
+      if (!(ratio <= largest)) largest = ratio;
+    });
+    return Known(largest);
+  };
+  return LargestOf(PanelsOf(tables, UpdateKind::kProjectionMatched),
+                   {.name = "largest ratio of norms", .of = largest_ratio, .reference = 1});
 }
 
 Evidence CosineFollows(const Settings&, const Tables& tables) {
-  return LargestOf("|cosine / formula - 1|",
-                   PanelsOf(tables, UpdateKind::kNormMatched),
-                   [](const Frame& of_seed) {
-                     double largest = kNaN;
-                     of_seed.ForEach([&](const Frame& row) {
-                       const double share = row.Number("moved_share");
-                       if (share > 0.1 || Moved(row) < 100) return;
-                       const double formula = std::sqrt(share) * row.Number("moved_update");
-                       const double off = std::abs(row.Number("cosine") / formula - 1);
-                       if (!(off <= largest)) largest = off;
-                     });
-                     return largest;
-                   });
+  const auto largest_error = [](const Frame& of_seed) {
+    double largest = kNaN;
+    of_seed.ForEach([&](const Frame& row) {
+      const double share = row.Number("moved_share");
+      if (!(share <= 0.1) || !(Moved(row) >= 100)) return;
+      const double formula = std::sqrt(share) * row.Number("moved_update");
+      const double off = std::abs(row.Number("cosine") / formula - 1);
+      if (!(off <= largest)) largest = off;
+    });
+    return Known(largest);
+  };
+  return LargestOf(PanelsOf(tables, UpdateKind::kNormMatched),
+                   {.name = "|cosine / formula - 1|", .of = largest_error});
 }
 
 ClaimSpec About(const char* name, ClaimKind kind, Margin margin) {
@@ -160,8 +221,8 @@ ClaimSpec NaiveZeroesOut(std::string_view keys, bool as_published) {
             {1, "decades", "The published figures span ten decades; one of them is rapid."});
   claim.statement = "Naive addition \"zeros out rapidly\" below a minimum learning rate.";
   claim.contrast = fmt::format(
-      "log10 of the rate at which half of the step's norm is gone over the greatest rate at which "
-      "nothing moves, largest over the formats; keys `{}`{}",
+      "log10 of the rate at which half of the norm of naive's step is gone over the greatest rate at "
+      "which nothing moves, largest over the formats; keys `{}`{}",
       keys,
       as_published ? ", as published" : "");
   claim.primary = as_published;
@@ -193,8 +254,8 @@ ClaimSpec StochasticNorm() {
       "rises\": a gap is taken with probability lr|u|/gap, so the norm of the step relative to "
       "lr ||u|| grows like lr^-1/2.";
   claim.contrast =
-      "|slope + 1/2| of log norm ratio against log lr where the ratio is at least 3 and at least 100 "
-      "parameters moved, largest over formats and keys";
+      "|slope + 1/2| of log norm ratio against log lr, rule stochastic, where the ratio is at least 3 "
+      "and at least 100 parameters moved, largest over formats and keys";
   claim.evidence = StochasticNormGrows;
   return claim;
 }
@@ -206,7 +267,8 @@ ClaimSpec HalfNorm() {
   claim.statement =
       "The rate at which half of the norm of naive's step is gone follows from format and "
       "distribution in closed form (analysis of [Seed003]).";
-  claim.contrast = "|measured / predicted - 1| of that rate, largest over formats and keys";
+  claim.contrast =
+      "|measured / predicted - 1| of that rate, rule naive, largest over formats and keys";
   claim.primary = false;
   claim.evidence = HalfNormIsPredicted;
   return claim;
@@ -238,7 +300,7 @@ ClaimSpec NormCosine() {
       "so the step's cosine with u is about sqrt(p) mean|u of those| / rms(u) (analysis of "
       "[Seed003]).";
   claim.contrast =
-      "|cosine / formula - 1| of steps that moved at least 100 parameters and at most a tenth of "
+      "|cosine / formula - 1| of steps of the rule norm-matched that moved at least 100 parameters and at most a tenth of "
       "all, largest over rates, formats and keys";
   claim.primary = false;
   claim.evidence = CosineFollows;
@@ -272,8 +334,8 @@ std::vector<ClaimSpec> Claims() {
   return claims;
 }
 
-std::string Notes(const Settings& settings, const Tables&) {
-  return LeftOut(settings) +
+std::string Notes(const Settings& settings, const Tables& tables) {
+  return StateText(tables) + LeftOut(settings) +
          "cliffs.csv: of n weights from the distribution, lr is expected to move n times the sum of "
          "P(Q(x) = w) P(|u| > h(w)/lr) over the values w of the format; half of the norm is gone "
          "where the expected square of the step, a similar sum over all boundaries that a step may "

@@ -17,8 +17,6 @@
 namespace numsim::experiments::update_fidelity {
 namespace {
 
-constexpr float kGreatestRate = 1e6f;
-
 // The search for half of the norm goes from rate 1 down to 1e-12 on a grid that measurement and
 // prediction share. It finds the first grid rate below half, then bisects between that rate and the
 // one above it.

@@ -32,6 +32,9 @@
 
 namespace numsim::experiments::update_fidelity {
 
+// The greatest rate that is tried.
+inline constexpr float kGreatestRate = 1e6f;
+
 // The measured limits of the naive rule.
 struct NaiveLimits {
   float unmoved = 0;    // greatest float32 rate at which no weight moves; NaN: none moves up to 1e6

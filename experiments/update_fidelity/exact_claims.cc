@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "experiments/shared/special_values.h"
+#include "experiments/update_fidelity/cliff.h"
 #include "experiments/update_fidelity/panels.h"
 #include "numsim/formats/decode.h"
 #include "numsim/formats/format_table.h"
@@ -126,7 +127,7 @@ double SumError(const Frame& limit) { return std::ldexp(1, MantissaBits(limit) -
 Evidence OfLimits(const Tables& tables, std::string_view keys, const IsGood& holds) {
   Frame limits = tables.at(std::string(kLimits));
   if (!keys.empty()) limits = limits.Where("keys", keys);
-  if (limits.Empty()) return NotTestedBecause("the rule naive was not run with these keys");
+  if (limits.Empty()) return NotTestedBecause(NaiveWasNotRun(keys));
   const size_t right = CountOf(limits, holds);
   Evidence evidence;
   evidence.exact = right == limits.Size();
@@ -147,12 +148,24 @@ Evidence OfLimits(const Tables& tables, std::string_view keys, const IsGood& hol
 
 Evidence Threshold(const Settings&, const Tables& tables) {
   return OfLimits(tables, "", [](const Frame& row) {
-    const double ratio = row.Number("unmoved_lr") / row.Number("least_threshold");
-    return std::abs(ratio - 1) <= SumError(row);
+    const double unmoved = row.Number("unmoved_lr"), least = row.Number("least_threshold");
+    if (std::isnan(unmoved))
+      return least > static_cast<double>(kGreatestRate);  // nothing moves at any rate
+    return std::abs(unmoved / least - 1) <= SumError(row);
   });
 }
 
 Evidence SameKeyCliff(const Settings&, const Tables& tables) {
+  const Frame without =
+      Frame(tables.at(std::string(kLimits))).Where("keys", "same").Where([](const Frame& row) {
+        return std::isnan(row.Number("half_norm_lr")) || std::isnan(row.Number("unmoved_lr"));
+      });
+  if (!without.Empty()) {
+    return NotTestedBecause(fmt::format(
+        "in {} no rate below 1 is the one at which half of the step's norm is gone, or none is so "
+        "small that nothing moves",
+        without.Text("format")));
+  }
   return OfLimits(tables, "same", [](const Frame& row) {
     const double low = 1 / (std::ldexp(1, MantissaBits(row) + 2) - 1);
     return row.Number("unmoved_lr") >= low * (1 - SumError(row)) &&
@@ -217,37 +230,6 @@ Evidence WorkedExample(const Settings&, const Tables&) {
   return evidence;
 }
 
-Evidence StateKeepsTheStep(const Settings&, const Tables& tables) {
-  size_t panels = 0, right = 0;
-  std::string text;
-  const auto follows = [](const Frame& row) {
-    return row.Number("effective_relative_error") <= 0.01;
-  };
-  for (const UpdateKind kind : UpdateKinds()) {
-    if (!HasState(kind)) continue;
-    for (const auto& [name, panel] : PanelsOf(tables, kind)) {
-      ++panels;
-      right += CountOf(panel, follows) == panel.Size();
-      text += fmt::format("\n  {:<20} {:<18}  {} B  from lr {}",
-                          name,
-                          panel.Text("rule"),
-                          StateBytesPerWeight(ParseUpdateRule(panel.Text("rule")),
-                                              ParseFormat(panel.Text("format")).spec),
-                          RangeText({LeastRate(panel, follows)}));
-    }
-  }
-  if (panels == 0) return NotTestedBecause("no rule with state was run");
-  Evidence evidence;
-  evidence.exact = right == panels;
-  evidence.measured = fmt::format(
-      "{} of {} follow lr u at every rate; the state has a limited resolution. Bytes of state per "
-      "parameter, and smallest rate of the grid down to which it is followed:{}",
-      right,
-      panels,
-      text);
-  return evidence;
-}
-
 }  // namespace
 
 std::vector<ClaimSpec> ExactClaims() {
@@ -270,18 +252,38 @@ std::vector<ClaimSpec> ExactClaims() {
             "Stored parameters step D from value to value, so ||D - lr u|| is at least that of rounding to nearest, e lr ||u||: norm ratio a and projection ratio b have a^2 - 2b + 1 >= e^2, and both within 10 % of 1 need e <= 0.64. It holds if each step obeys the bound", NormOrProjection),
       Exact("naive-threshold", "precision",
             "Naive addition moves no parameter of given arrays if and only if lr < min h/|u|, where h is the distance to the rounding boundary (analysis of [Seed003]).",
-            "greatest float32 rate at which nothing moves over min h/|u|. It holds if this is 1 to within 2^(m-21), with m mantissa bits: the rounding of the float32 sum", Threshold),
+            "greatest float32 rate at which the rule naive moves nothing over min h/|u|. It holds if this is 1 to within 2^(m-21), with m mantissa bits: the rounding of the float32 sum", Threshold),
       Exact("same-key-cliff", "precision",
             "With the published key the update is the parameter before rounding; then every normal parameter stops moving between the rates 2/(2^(m+2) - 1) and 1/(2^(m+2) - 1), with m mantissa bits, whatever its size (analysis of [Seed003]).",
-            "It holds if nothing moves below the lower rate, up to the rounding of the float32 sum, and half of the norm is gone only below the upper one, with keys `same`", SameKeyCliff),
+            "It holds if the rule naive moves nothing below the lower rate, up to the rounding of the float32 sum, and half of the norm is gone only below the upper one, with keys `same`", SameKeyCliff),
       Exact("worked-example", "quantization-barrier",
             "round(0.75 + 0.03) = 0.75 in E4M3, where the next value is 0.8125.",
             "It holds if both values are so", WorkedExample),
-      Exact("state-keeps-the-step", "conclusion",
-            "Storing an extra set of master weights is fine: what the stored parameters do not take up stays in the state.",
-            "relative error of the step of parameters and state together. It holds if this is at most 0.01 at every rate for each rule with state", StateKeepsTheStep),
   };
   // clang-format on
+}
+
+std::string StateText(const Tables& tables) {
+  const auto follows = [](const Frame& row) {
+    return row.Number("effective_relative_error") <= 0.01;
+  };
+  std::string text;
+  for (const UpdateKind kind : UpdateKinds()) {
+    if (!HasState(kind)) continue;
+    for (const auto& [name, panel] : PanelsOf(tables, kind)) {
+      text += fmt::format("\n  {:<20} {:<18}  {} B  from lr {}",
+                          name,
+                          panel.Text("rule"),
+                          StateBytesPerWeight(ParseUpdateRule(panel.Text("rule")),
+                                              ParseFormat(panel.Text("format")).spec),
+                          RangeText({LeastRate(panel, follows)}));
+    }
+  }
+  if (text.empty()) return "";
+  return "Rules with state: bytes of state per parameter, and the smallest rate of the grid down to "
+         "which parameters and state together follow lr u to 1 %; the state has a limited "
+         "resolution." +
+         text + "\n";
 }
 
 }  // namespace numsim::experiments::update_fidelity

@@ -41,6 +41,12 @@ double LeastRate(const Frame& frame, const IsGood& good) {
   return least;
 }
 
+std::string NaiveWasNotRun(std::string_view keys) {
+  return keys.empty()
+             ? "the rule naive was not run (--rules)"
+             : fmt::format("the rule naive was not run with keys {} (--rules, --keys)", keys);
+}
+
 std::string RangeText(const std::vector<double>& values) {
   double low = kNaN, high = kNaN;
   for (const double value : values) {

@@ -31,6 +31,14 @@ double LeastRate(const Frame& frame, const IsGood& good);
 // "none" if there is none. NaN is left out.
 std::string RangeText(const std::vector<double>& values);
 
+// Returns why a claim about the limits of naive addition is not tested with these keys; "": with
+// any.
+std::string NaiveWasNotRun(std::string_view keys);
+
+// Returns a line per rule with state: its bytes, and down to which rate it keeps the step; "" if none
+// was run.
+std::string StateText(const Tables& tables);
+
 // Returns the claims that exact arithmetic decides.
 std::vector<ClaimSpec> ExactClaims();
 

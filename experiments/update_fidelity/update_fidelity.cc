@@ -213,7 +213,7 @@ std::vector<PaperSetting> PaperSettings() {
   };
 }
 
-std::string ScaleText(const Settings& settings) {
+std::string ScaleText(const Settings& settings, const Tables&) {
   return fmt::format("{0} x {0} parameters, lr {1} to {2}",
                      Side(settings),
                      settings.Get("lr-low"),

@@ -172,6 +172,69 @@ TEST(Judge, CountsWhatOutcomesLeaveOut) {
   EXPECT_EQ(left_out.at(1).result.reason, "no spikes");
 }
 
+// A difference of 0.1 in either direction, known as a bound.
+TEST(Judge, BoundsCarryOnlyTheVerdictsThatHoldBeyondThem) {
+  const auto verdict = [](ClaimKind kind, int side, double value, int bound) {
+    ClaimSpec claim;
+    claim.id = "x/bound";
+    claim.kind = kind;
+    claim.side = side;
+    claim.margin = {0.05, "nats", "made up"};
+    claim.evidence = [=](const Settings&, const Tables&) {
+      const SeedValues values = {{"0", value}, {"1", value + 1e-3}, {"2", value - 1e-3}};
+      Evidence evidence = AgainstReference("arm", values, 0);
+      evidence.bound = bound;
+      evidence.bound_reason = "out of range";
+      return evidence;
+    };
+    const JudgedClaim judged = Judge({claim}, {}, {}).at(0);
+    if (judged.result.verdict == Verdict::kNotTested) {
+      EXPECT_EQ(judged.result.reason, "out of range");
+    }
+    return VerdictOf(judged);
+  };
+  constexpr ClaimKind kDifference = ClaimKind::kDifference, kSame = ClaimKind::kEquivalence;
+  EXPECT_EQ(verdict(kDifference, 1, 0.1, 0), "supported");
+  EXPECT_EQ(verdict(kDifference, 1, 0.1, 1), "supported");
+  EXPECT_EQ(verdict(kDifference, 1, 0.1, -1), "not tested");
+  EXPECT_EQ(verdict(kDifference, 1, 0, 0), "contradicted");
+  EXPECT_EQ(verdict(kDifference, 1, 0, -1), "contradicted");
+  EXPECT_EQ(verdict(kDifference, 1, 0, 1), "not tested");
+  EXPECT_EQ(verdict(kDifference, -1, -0.1, -1), "supported");
+  EXPECT_EQ(verdict(kDifference, -1, -0.1, 1), "not tested");
+  EXPECT_EQ(verdict(kSame, 1, 0, 0), "supported");
+  for (const int bound : {-1, 1}) EXPECT_EQ(verdict(kSame, 1, 0, bound), "not tested");
+  EXPECT_EQ(verdict(kSame, 1, 0.1, 1), "contradicted");
+  EXPECT_EQ(verdict(kSame, 1, 0.1, -1), "not tested");
+  EXPECT_EQ(verdict(kSame, 1, -0.1, -1), "contradicted");
+}
+
+TEST(AgainstReference, OfRangesIsABoundWhereAnEndIsNotKnown) {
+  using Ranges = std::map<std::string, Range>;
+  const double inf = std::numeric_limits<double>::infinity();
+  const auto evidence = [](const Ranges& ranges) {
+    return AgainstReference("arm", ranges, 0, "why");
+  };
+  EXPECT_EQ(evidence({{"0", {1, 1}}, {"1", {2, 2}}}).bound, 0);
+  const Evidence most = evidence({{"0", {1, 1}}, {"1", {-inf, 2}}});
+  EXPECT_EQ(most.bound, -1);
+  EXPECT_EQ(most.outcomes.arms.at(0), "arm (at most)");
+  EXPECT_EQ(most.outcomes.values.at(1), 2);
+  const Evidence least = evidence({{"0", {1, inf}}, {"1", {2, 2}}});
+  EXPECT_EQ(least.bound, 1);
+  EXPECT_EQ(least.outcomes.values.at(0), 1);
+  EXPECT_EQ(evidence({{"0", {1, inf}}, {"1", {-inf, 2}}}).not_tested, "why");
+  EXPECT_EQ(evidence({{"0", {1, 3}}}).outcomes.values.at(0), 3) << "a range with two ends";
+}
+
+TEST(Tables, NameATableThatIsMissing) {
+  Tables tables = {{"t", Outcomes()}};
+  EXPECT_FALSE(tables.at("t").rows.empty());
+  EXPECT_EQ(ErrorOf([&] { tables.at("naive_limits"); }), "table naive_limits.csv is missing");
+  tables.directory = "results/x";
+  EXPECT_EQ(ErrorOf([&] { tables.at("u"); }), "table u.csv is missing in results/x");
+}
+
 TEST(Outcomes, RefuseTwoOutcomesOfASeed) {
   const Table table{{"arm", "seed", "loss"}, {{"a", 0, 1.0}, {"a", 0, 2.0}}};
   const auto loss = [](const Frame& row) { return row.Number("loss"); };

@@ -328,7 +328,7 @@ TEST_F(LossScalingClaims, WithoutAnOverflowEarlyTensorsAreNotTested) {
   AllArms(1, 1);
   EXPECT_EQ(VerdictOf("early-tensors-alone"), "not tested");
   EXPECT_EQ(results_.ClaimOf("early-tensors-alone").result.reason,
-            "fewer than 10 updates overflowed by themselves in two seeds (--scales)");
+            "out of reach: fewer than 10 updates overflowed by themselves in two seeds (--scales)");
 }
 
 TEST_F(LossScalingClaims, SpikesCoincideAboveChanceOrNot) {
@@ -355,7 +355,7 @@ TEST_F(LossScalingClaims, TooFewSpikesAreNoEvidence) {
         {{"loss_spikes", 1}, {"with_gradient", 1}, {"near_gradient", 0}});
   }
   EXPECT_EQ(results_.ClaimOf("spikes-with-gradients").result.reason,
-            "9 loss spikes, expected at least 10");
+            "out of reach: 9 loss spikes, expected at least 10");
 }
 
 TEST(LossScaling, StopsChangeNothing) {

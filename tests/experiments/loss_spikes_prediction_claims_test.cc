@@ -116,7 +116,8 @@ TEST_F(PredictionClaims, NeedTenLossSpikes) {
     }
   }
   for (const char* const name : names) {
-    EXPECT_EQ(ReasonOf(name), "9 loss spikes in 9 runs, expected at least 10") << name;
+    EXPECT_EQ(ReasonOf(name), "out of reach: 9 loss spikes in 9 runs, expected at least 10")
+        << name;
   }
   for (const Arm& arm : {Steady(), New(), StudentArm()}) {
     AddRun(arm, 9);
@@ -186,7 +187,7 @@ TEST_F(PredictionClaims, UnpredictedSpikesAreComparedByTheStepsThatTheyCost) {
       AddRmsSpikes(arm, seed, "text.a", {595});
       if (seed == 0) {
         EXPECT_EQ(ReasonOf("unpredicted-spikes-are-none"),
-                  "seeds with spikes of both kinds: 1, expected at least 2");
+                  "out of reach: seeds with spikes of both kinds: 1, expected at least 2");
       }
     }
     EXPECT_EQ(VerdictOf("unpredicted-spikes-are-none"), c.verdict) << c.with << " " << c.without;

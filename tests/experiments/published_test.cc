@@ -8,6 +8,8 @@
 #include <algorithm>
 #include <cstdlib>
 #include <filesystem>
+#include <iostream>
+#include <map>
 #include <set>
 #include <string>
 
@@ -15,8 +17,10 @@
 #include "experiments/core/result_directory.h"
 #include "experiments/core/runner.h"
 #include "experiments/core/settings.h"
+#include "numsim/base/error.h"
 #include "numsim/io/atomic_file.h"
 #include "numsim/io/input_file.h"
+#include "numsim/plot/figure.h"
 
 namespace numsim::experiments {
 namespace {
@@ -30,24 +34,37 @@ class PublishedResults {
     const fs::path stored = directory / kSettingsFile;
     experiment_ = FindExperiment(ReadSettings(stored).experiment);
     settings_ = ReadSettingsOf(*experiment_, stored).settings;
+    // A measured table that is not published stays missing, so that what reads it says so.
+    tables_.directory = directory.string();
     for (const TableSpec& spec : experiment_->tables) {
       const fs::path path = directory / (spec.name + ".csv");
-      if (!spec.derived && fs::exists(path)) tables_[spec.name] = ReadCsv(path);
-      Table& table = tables_[spec.name];
-      if (!table.columns.empty()) continue;
-      for (const Column& column : spec.columns) table.columns.push_back(column.name);
+      if (spec.derived) {
+        for (const Column& column : spec.columns) tables_[spec.name].columns.push_back(column.name);
+      } else if (fs::exists(path)) {
+        tables_[spec.name] = ReadCsv(path);
+      }
     }
     if (settings_.max_seeds != 0) settings_.seeds = SeedsOf(tables_);
     if (experiment_->derive) experiment_->derive(settings_, tables_);
     judged_ = Judge(experiment_->claims, settings_, tables_);
   }
 
-  std::string Verdicts() const {
-    return ToCsv(VerdictTable(judged_, settings_, experiment_->scale(settings_)));
-  }
+  std::string Verdicts() const { return ToCsv(VerdictTable(judged_, settings_, Scale())); }
   std::string Summary() const {
     const std::string notes = experiment_->notes ? experiment_->notes(settings_, tables_) : "";
-    return SummaryText(*experiment_, settings_, judged_, notes);
+    return SummaryText(*experiment_, settings_, judged_, Scale(), notes);
+  }
+  const std::vector<JudgedClaim>& judged() const { return judged_; }
+  // Draws the figures, if the tables that they need are published.
+  void Draw(const fs::path& directory) const {
+    fs::create_directories(directory);
+    try {
+      for (const Figure& figure : experiment_->figures(settings_, tables_)) {
+        DrawFigure(figure, directory);
+      }
+    } catch (const Error& missing) {
+      std::cerr << missing.what() << "\n";
+    }
   }
   // Writes verdicts, summary and the derived tables that are published.
   void Update(const fs::path& directory) const {
@@ -60,6 +77,7 @@ class PublishedResults {
   }
 
  private:
+  std::string Scale() const { return experiment_->scale(settings_, tables_); }
   // Returns the number of seeds that --until-decided came to.
   static int SeedsOf(const Tables& tables) {
     std::set<std::string> seeds;
@@ -132,13 +150,27 @@ TEST(Published, PagesQuoteTheVerdicts) {
   }
 }
 
-// NUMSIM_UPDATE_RESULTS=1 writes the files instead of comparing them.
+// NUMSIM_UPDATE_FIGURES=DIR draws the figures of the published tables into DIR/RUN.
+TEST(Published, Figures) {
+  const char* const source = std::getenv("NUMSIM_SOURCE_DIR");
+  const char* const target = std::getenv("NUMSIM_UPDATE_FIGURES");
+  if (source == nullptr || target == nullptr) GTEST_SKIP() << "NUMSIM_UPDATE_FIGURES is not set";
+  const fs::path results = fs::path(source) / "docs/results";
+  Frame(ReadCsv(results / "runs.csv")).ForEach([&](const Frame& run) {
+    PublishedResults(results / run.Text("directory"))
+        .Draw(fs::path(target) / run.Text("directory"));
+  });
+}
+
+// NUMSIM_UPDATE_RESULTS=1 writes the files instead of comparing them. `numsim claims` quotes the last
+// run that tests a claim, which is to be the one with the largest model.
 TEST(Published, VerdictsFollowFromTheMeasuredTables) {
   const char* const source = std::getenv("NUMSIM_SOURCE_DIR");
   if (source == nullptr) GTEST_SKIP() << "NUMSIM_SOURCE_DIR is not set";
   const fs::path root = source;
   const Table runs = ReadCsv(root / "docs/results/runs.csv");
   ASSERT_FALSE(runs.rows.empty());
+  std::map<std::string, double> largest;  // number of parameters by claim
   Frame(runs).ForEach([&](const Frame& run) {
     SCOPED_TRACE(run.Text("directory"));
     const fs::path directory = root / "docs/results" / run.Text("directory");
@@ -147,6 +179,13 @@ TEST(Published, VerdictsFollowFromTheMeasuredTables) {
     if (std::getenv("NUMSIM_UPDATE_RESULTS") != nullptr) results.Update(directory);
     EXPECT_EQ(results.Verdicts(), ReadText(directory / kVerdictsFile));
     EXPECT_EQ(results.Summary(), ReadText(directory / kSummaryFile));
+    for (const JudgedClaim& claim : results.judged()) {
+      if (claim.result.verdict == Verdict::kNotTested) continue;
+      double& known = largest[claim.spec->id];
+      EXPECT_GE(claim.evidence.parameters, known)
+          << claim.spec->id << ": listed after a larger run";
+      known = std::max(known, claim.evidence.parameters);
+    }
   });
 }
 

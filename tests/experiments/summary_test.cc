@@ -29,7 +29,7 @@ std::string TextOf(const std::vector<std::string>& statements,
     experiment.claims.push_back(claim);
   }
   const Settings settings = MakeSettings(experiment, "quick", 7, 2, {});
-  return SummaryText(experiment, settings, Judge(experiment.claims, settings, {}), notes);
+  return SummaryText(experiment, settings, Judge(experiment.claims, settings, {}), "", notes);
 }
 
 TEST(SummaryText, ListsClaimsWithVerdictsAndNotes) {

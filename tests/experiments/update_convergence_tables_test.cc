@@ -208,6 +208,31 @@ TEST_F(DerivedTables, ALevelThatIsNotReachedDelaysByAtLeastTheTraining) {
   EXPECT_NEAR(run.Number("least_delay"), 3, 1e-12);
 }
 
+// A training that does not get to half of fp32's progress has a delay of at least the training's
+// length, here 1.4 times fp32's steps: it may be above the margin of 0.5, so nothing is excluded.
+TEST_F(DerivedTables, ADelayThatIsOnlyBoundedExcludesNothing) {
+  const auto verdict_of = [&](double half_of_fp32, double end_of_master) {
+    rows_.clear();
+    tables_.clear();
+    for (int seed = 0; seed < 4; ++seed) {
+      const std::string name = std::to_string(seed);
+      const double noise = 0.01 * (seed % 3);
+      Add({"fp32", "naive", 100, half_of_fp32, 0}, name);
+      Add({"bf16", "norm-matched", 100, 95 + noise, 90 + noise}, name);
+      Add({"bf16", "master-fp32", 100, half_of_fp32 + noise, end_of_master + noise}, name);
+    }
+    Finish();
+    return ResultOf("norm-slower");
+  };
+  EXPECT_EQ(verdict_of(10, 0).verdict, Verdict::kSupported) << "a bound above the margin";
+  const ClaimResult close = verdict_of(90, 0);
+  EXPECT_EQ(close.verdict, Verdict::kNotTested);
+  EXPECT_THAT(close.reason, ::testing::HasSubstr("norm-matched does not get to half"));
+  const ClaimResult both = verdict_of(90, 80);
+  EXPECT_EQ(both.verdict, Verdict::kNotTested);
+  EXPECT_THAT(both.reason, ::testing::HasSubstr("master-fp32 does not get to half"));
+}
+
 TEST_F(DerivedTables, ClaimsAboutNormMatchingAreSupportedWhereItFails) {
   for (int seed = 0; seed < 4; ++seed) AddAllRules(seed);
   Finish();

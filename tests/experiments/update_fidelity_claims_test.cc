@@ -18,6 +18,7 @@ namespace numsim::experiments::update_fidelity {
 namespace {
 
 using ::testing::HasSubstr;
+using ::testing::Not;
 
 using CellMap = std::map<std::string, Cell>;
 using Three = std::array<double, 3>;  // a value for each seed
@@ -157,15 +158,16 @@ TEST_F(FidelityClaims, TheCliffOfTheSameKeyIsAFactorOfTwoWide) {
   EXPECT_EQ(VerdictOf("same-key-cliff"), "exact: refuted");
 }
 
-TEST_F(FidelityClaims, StateKeepsTheStepAtEveryRate) {
+TEST_F(FidelityClaims, NotesSayDownToWhichRateStateKeepsTheStep) {
+  const auto notes = [&] {
+    return results_.experiment().notes(results_.settings(), results_.Finish());
+  };
   Step("naive", 1e-6, {{"effective_relative_error", 1}});
-  EXPECT_EQ(VerdictOf("state-keeps-the-step"), "not tested");
+  EXPECT_THAT(notes(), Not(HasSubstr("Rules with state")));
   Step("kahan", 1e-6, {{"effective_relative_error", 0.01}});
-  EXPECT_EQ(VerdictOf("state-keeps-the-step"), "exact: holds");
+  EXPECT_THAT(notes(), HasSubstr("kahan               2 B  from lr 1e-06"));
   Step("kahan", 1e-5, {{"effective_relative_error", 0.0101}});
-  EXPECT_EQ(VerdictOf("state-keeps-the-step"), "exact: refuted");
-  EXPECT_THAT(results_.ClaimOf("state-keeps-the-step").evidence.measured,
-              HasSubstr("from lr none"));
+  EXPECT_THAT(notes(), HasSubstr("from lr none"));
 }
 
 // Decades between half of the norm and nothing; the margin is one.
@@ -199,6 +201,70 @@ TEST_F(FidelityClaims, StochasticWorksLongerByItsMeanStep) {
   Clear();
   for (int seed = 0; seed < 3; ++seed) steps(seed, -1);
   EXPECT_EQ(VerdictOf("stochastic-works-longer"), "contradicted");
+}
+
+// Rates from 10^0 down to 10^-5, where a rule keeps the mean down to 10^-decades: -1 for none, 9 for
+// all.
+TEST_F(FidelityClaims, RatesThatWereNotTriedDecideOnlyWhatTheyCan) {
+  const auto verdict_of = [&](double naive, double stochastic) {
+    Clear();
+    for (int seed = 0; seed < 3; ++seed) {
+      for (int i = 0; i <= 10; ++i) {
+        const double lr = std::pow(10, -0.5 * i);
+        Step("naive", lr, {{"mean_ratio", 0.5 * i <= naive ? 1 : 0}}, seed);
+        Step("stochastic", lr, {{"expected_mean_ratio", 0.5 * i <= stochastic ? 1 : 2}}, seed);
+      }
+    }
+    return VerdictOf("stochastic-works-longer");
+  };
+  EXPECT_EQ(verdict_of(1, 3), "supported");
+  EXPECT_EQ(verdict_of(3, 1), "contradicted");
+  // Naive keeps it at no rate: stochastic does for longer by more than the rates it is kept for.
+  EXPECT_EQ(verdict_of(-1, 3), "supported");
+  EXPECT_EQ(verdict_of(-1, 9), "supported");
+  EXPECT_EQ(verdict_of(-1, 0.5), "not tested") << "half a decade or more";
+  EXPECT_EQ(verdict_of(3, -1), "contradicted");
+  EXPECT_EQ(verdict_of(3, 9), "supported") << "at least two decades";
+  EXPECT_EQ(verdict_of(4.5, 9), "not tested") << "at least half a decade";
+  EXPECT_EQ(verdict_of(9, 3), "contradicted");
+  for (const double both : {-1.0, 9.0}) EXPECT_EQ(verdict_of(both, both), "not tested");
+  EXPECT_THAT(results_.ClaimOf("stochastic-works-longer").result.reason, HasSubstr("--lr-low"));
+}
+
+TEST_F(FidelityClaims, SaysWhichRuleWasNotRun) {
+  Step("stochastic", 1e-3, {{"expected_mean_ratio", 1}});
+  EXPECT_EQ(results_.ClaimOf("stochastic-works-longer").result.reason,
+            "the rule naive was not run (--rules)");
+  EXPECT_EQ(results_.ClaimOf("naive-zeroes-out").result.reason,
+            "the rule naive was not run with keys same (--rules, --keys)");
+}
+
+// Half of the norm may be gone at no rate, or already at rate 1.
+TEST_F(FidelityClaims, ALimitThatDoesNotExistIsNotTested) {
+  for (int seed = 0; seed < 3; ++seed) Limit(1e-3, kNaN, seed);
+  EXPECT_EQ(VerdictOf("naive-zeroes-out"), "not tested");
+  EXPECT_EQ(VerdictOf("same-key-cliff"), "not tested");
+  EXPECT_EQ(VerdictOf("half-norm-predicted"), "not tested") << "predicted and not measured";
+  EXPECT_THAT(results_.ClaimOf("naive-zeroes-out").result.reason, HasSubstr("half of the step"));
+}
+
+// Nothing moves up to a rate of 10^6: right if no threshold is below it.
+TEST_F(FidelityClaims, ThresholdsBeyondTheGreatestRateAgree) {
+  const auto limit = [&](double unmoved, double least) {
+    Clear();
+    results_.Add("naive_limits",
+                 {{"format", "e4m3fn"},
+                  {"keys", "independent"},
+                  {"seed", 0},
+                  {"elements", 1},
+                  {"unmoved_lr", unmoved},
+                  {"least_threshold", least}});
+    return VerdictOf("naive-threshold");
+  };
+  EXPECT_EQ(limit(kNaN, kInfinity), "exact: holds");
+  EXPECT_EQ(limit(kNaN, 1e7), "exact: holds");
+  EXPECT_EQ(limit(kNaN, 1e5), "exact: refuted");
+  EXPECT_EQ(limit(1, kInfinity), "exact: refuted");
 }
 
 TEST_F(FidelityClaims, StochasticNormGrowsLikeTheInverseRoot) {

@@ -1,0 +1,300 @@
+#!/usr/bin/env python3
+"""Checks that pages say about the papers' claims what the published verdicts say.
+
+  check_verdicts.py ROOT         prints FILE:LINE: problem for each; exits 1 when there is one
+  check_verdicts.py --self-test  edits copies of pages and checks that each edit is found
+
+A verdict in a page is in backticks, inside parentheses that name its claims:
+
+  (`naive-threshold`, `same-key-cliff`: `exact: holds`; exploratory `norm-cosine`: `contradicted`)
+
+Groups are separated by semicolons. A claim is EXPERIMENT/NAME, or NAME alone if one experiment has
+it. The verdict is that of `numsim claims`; with "in `RUN`" before the colon, that of the run
+docs/results/RUN. A group says "exploratory" if and only if its claims are. Tables between the
+comments of docs/results are left to the test of published runs.
+
+Pages about results use the words supported, contradicted, inconclusive and refuted in no other way.
+README.md also has one row per experiment, and the right number of what it counts.
+"""
+
+import csv
+import glob
+import os
+import re
+import shutil
+import sys
+import tempfile
+
+VERDICTS = (
+    "supported", "contradicted", "inconclusive", "not tested", "exact: holds", "exact: refuted",
+)
+# Pages in which the words may only stand as verdicts.
+RESULT_PAGES = (
+    "README.md", "docs/results.md", "docs/moments.md", "docs/updates.md", "docs/linear.md",
+    "docs/swiglu-alignment.md", "docs/results/*.md",
+)
+DEFINITION = "docs/verdicts.md"  # says what the words mean
+PLAIN = re.compile(r"\b(supported|contradicted|inconclusive|refuted)\b")
+VERDICT = re.compile("`(" + "|".join(VERDICTS) + ")`")
+QUOTED = re.compile(r"`([^`\n]+)`")
+PUBLISHED_TABLE = re.compile(r"<!-- verdicts of .*?<!-- end of verdicts -->", re.DOTALL)
+CODE = re.compile(r"^```.*?^```", re.DOTALL | re.MULTILINE)
+
+NUMBERS = (
+    "no one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen "
+    "sixteen seventeen eighteen nineteen twenty"
+).split()
+
+
+def read(root, path):
+    with open(os.path.join(root, path), encoding="utf-8") as file:
+        return file.read()
+
+
+def blank(match):
+    """Keeps the line numbers of what is left out."""
+    return "\n" * match.group(0).count("\n")
+
+
+class Published:
+    """The verdicts of docs/results."""
+
+    def __init__(self, root):
+        self.runs = {}  # by directory, in the order of runs.csv: {claim: row}
+        results = os.path.join(root, "docs/results")
+        with open(os.path.join(results, "runs.csv"), newline="") as file:
+            directories = [row["directory"] for row in csv.DictReader(file)]
+        for directory in directories:
+            with open(os.path.join(results, directory, "verdicts.csv"), newline="") as file:
+                self.runs[directory] = {row["claim"]: row for row in csv.DictReader(file)}
+        self.claims = sorted({claim for run in self.runs.values() for claim in run})
+
+    def find(self, name):
+        """The claims of that name: one if it can be quoted so."""
+        return [claim for claim in self.claims if name in (claim, claim.split("/")[1])]
+
+    @staticmethod
+    def knowledge(row):
+        if row["verdict"] != "not tested":
+            return 2
+        return 1 if row["reason"].startswith(("out of reach: ", "no evidence: ")) else 0
+
+    def row(self, claim, run=None):
+        if run is not None:
+            return self.runs[run].get(claim)
+        rows = [verdicts[claim] for verdicts in self.runs.values() if claim in verdicts]
+        most = max(self.knowledge(row) for row in rows)
+        return [row for row in rows if self.knowledge(row) == most][-1]
+
+
+def parenthesis_around(text, place):
+    """The text of the innermost parentheses around `place`, without their own, or None."""
+    depth = 0
+    for begin in range(place - 1, -1, -1):
+        if text.startswith("\n\n", begin):
+            return None
+        depth += {")": 1, "(": -1}.get(text[begin], 0)
+        if depth < 0:
+            break
+    else:
+        return None
+    depth = 0
+    for end in range(place, len(text)):
+        depth += {"(": 1, ")": -1}.get(text[end], 0)
+        if depth < 0:
+            return begin + 1, end
+    return None
+
+
+def problems_of_group(group, published):
+    verdicts = VERDICT.findall(group)
+    if "`" not in group:
+        return []  # a number, say
+    if len(verdicts) != 1:
+        return [f"{len(verdicts)} verdicts between semicolons: {group.strip()}"]
+    head, _, tail = group.partition(f"`{verdicts[0]}`")
+    run = re.search(r"\bin\s+`([^`]+)`", head)
+    names = [name for name in QUOTED.findall(head) if run is None or name != run.group(1)]
+    if not names:
+        return [f"`{verdicts[0]}` without the name of a claim"]
+    if run is not None and run.group(1) not in published.runs:
+        return [f"{run.group(1)}: not in docs/results/runs.csv"]
+    words = re.sub(r"[\s,:]+", " ", QUOTED.sub("", head)).split() + tail.split()
+    extra = [word for word in words if word not in ("exploratory", "and", "in")]
+    problems = [f"'{' '.join(extra)}' beside claims and a verdict"] if extra else []
+    for name in names:
+        found = published.find(name)
+        if len(found) != 1:
+            problems.append(f"{name}: {'no such claim' if not found else 'claim of several experiments'}")
+            continue
+        row = published.row(found[0], run.group(1) if run else None)
+        if row is None:
+            problems.append(f"{name}: not a claim of {run.group(1)}")
+            continue
+        if row["verdict"] != verdicts[0]:
+            problems.append(f"{name}: `{verdicts[0]}`, published is `{row['verdict']}`")
+        exploratory = row["primary"] == "no"
+        if exploratory != ("exploratory" in words):
+            problems.append(f"{name}: is {'exploratory' if exploratory else 'a primary claim'}")
+    return problems
+
+
+def problems_of_page(text, published, is_result_page):
+    """Yields (line number, problem)."""
+    text = CODE.sub(blank, PUBLISHED_TABLE.sub(blank, text))
+    # A link's address has parentheses of its own.
+    text = re.sub(r"\]\([^)\n]*\)", lambda match: "]" + " " * (len(match.group(0)) - 1), text)
+    line_of = lambda place: text.count("\n", 0, place) + 1
+    seen = set()
+    for match in VERDICT.finditer(text):
+        around = parenthesis_around(text, match.start())
+        if around is None:
+            yield line_of(match.start()), f"{match.group(0)} without the name of a claim"
+            continue
+        if around in seen:
+            continue
+        seen.add(around)
+        for group in text[around[0]:around[1]].split(";"):
+            for problem in problems_of_group(" ".join(group.split()), published):
+                yield line_of(match.start()), problem
+    if not is_result_page:
+        return
+    plain = QUOTED.sub(lambda match: "`" + "." * len(match.group(1)) + "`", text)
+    for match in PLAIN.finditer(plain):
+        yield line_of(match.start()), f"'{match.group(0)}' is a verdict: name its claim"
+
+
+def experiments_of(root):
+    """Names of the experiments, in the order of experiments/list.cc."""
+    body = re.search(r"all = \{(.*?)\};", read(root, "experiments/list.cc"), re.DOTALL).group(1)
+    camel = re.findall(r"(\w+)\(\)", body)
+    return [re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "-", name).lower() for name in camel]
+
+
+def preset_seconds(root, preset):
+    """Seconds of the preset of that name, per experiment that has it."""
+    seconds = []
+    for path in glob.glob(os.path.join(root, "experiments/*/*.cc")):
+        with open(path, encoding="utf-8") as file:
+            found = re.search(r"experiment\.presets = \{(.*?)\};", file.read(), re.DOTALL)
+        entry = found and re.search(r'\{"%s", \d+(?:, (\d+))?' % preset, found.group(1))
+        if entry:
+            seconds.append(int(entry.group(1) or 0))
+    return seconds
+
+
+def counts_of(root):
+    """What README.md may count, with the right number: (pattern after the number, number)."""
+    header = read(root, "libnumsim/numsim/updates/update_rule.h")
+    kinds = header.split("enum class UpdateKind", 1)[1].split("};", 1)[0]
+    return [
+        (r"experiments\b(?!: verdicts)", len(experiments_of(root))),
+        (r"experiments: verdicts", len(preset_seconds(root, "demo"))),
+        (r"\[notebooks\]", len(glob.glob(os.path.join(root, "notebooks/*.ipynb")))),
+        (r"rules for applying", len(re.findall(r"^  k\w+,", kinds, re.MULTILINE))),
+    ]
+
+
+def problems_of_readme(root):
+    """Yields (line number, problem)."""
+    text = read(root, "README.md")
+    line_of = lambda place: text.count("\n", 0, place) + 1
+    for pattern, right in counts_of(root):
+        found = list(re.finditer(r"\b(%s)\s+(?:new\s+)?%s" % ("|".join(NUMBERS), pattern), text))
+        if not found:
+            yield 1, f"no number before '{pattern}'"
+        for match in found:
+            if match.group(1) != NUMBERS[right]:
+                yield line_of(match.start()), f"{match.group(0)!r}: expected {NUMBERS[right]}"
+    minutes = sum(preset_seconds(root, "quick")) / 60
+    for path in ("README.md", "numsim"):
+        said = re.search(r"in (?:about )?(\d+) minutes", read(root, path))
+        if said is None or abs(int(said.group(1)) / minutes - 1) > 0.1:
+            yield 1, f"{path}: all experiments take {minutes:.0f} minutes by their presets"
+    rows = re.findall(r"^\| `([a-z0-9-]+)` \|", text, re.MULTILINE)
+    for name in experiments_of(root):
+        if rows.count(name) != 1:
+            yield 1, f"{name}: {rows.count(name)} rows in the table of experiments, expected one"
+
+
+def pages_of(root):
+    paths = ["README.md"] + glob.glob("docs/**/*.md", root_dir=root, recursive=True)
+    return sorted(path for path in paths if path != DEFINITION)
+
+
+def check(root):
+    published = Published(root)
+    results = {path for pattern in RESULT_PAGES for path in glob.glob(pattern, root_dir=root)}
+    found = [
+        f"{path}:{line}: {problem}"
+        for path in pages_of(root)
+        for line, problem in problems_of_page(read(root, path), published, path in results)
+    ]
+    return found + [f"README.md:{line}: {problem}" for line, problem in problems_of_readme(root)]
+
+
+# The self-test: edits that have to be found. Each is (page, old text as a pattern, new text).
+EDITS = (
+    ("README.md", r"`exact: holds`\)", "`exact: refuted`)"),
+    ("README.md", r"`supported`", "`contradicted`"),
+    ("README.md", r"`inconclusive`", "`supported`"),
+    ("README.md", r"`not tested`", "`supported`"),
+    ("README.md", r"exploratory `", "`"),
+    ("README.md", r"\(`naive-threshold`", "(`naive-treshold`"),
+    ("README.md", r"\(`naive-threshold`, `same-key-cliff`: `exact: holds`\)", "(`exact: holds`)"),
+    ("README.md", r"thirteen experiments", "eleven experiments"),
+    ("README.md", r"\A", "That it works is supported.\n"),
+    ("README.md", r"\A", "That it works is `supported`.\n"),
+    ("README.md", r"\| `loss-scaling` \|.*\n", ""),
+    ("README.md", r"in \d+ minutes", "in 15 minutes"),
+    ("numsim", r"in \d+ minutes", "in 15 minutes"),
+    ("docs/results.md", r"in `moment-formats/", "in `moment-format/"),
+    ("docs/results/stability.md", r"`supported`\)", "`contradicted`)"),
+    ("docs/results/earlier-statements.md", r"`inconclusive`", "`supported`"),
+    ("docs/results/update-fidelity/verdicts.csv", r"exact: holds", "exact: refuted"),
+)
+
+
+def self_test(root):
+    """Returns the edits that are not found."""
+    missed = []
+    with tempfile.TemporaryDirectory() as copy:
+        for path in ("README.md", "numsim", "docs", "experiments", "notebooks", "libnumsim/numsim/updates"):
+            source, target = os.path.join(root, path), os.path.join(copy, path)
+            if os.path.isdir(source):
+                shutil.copytree(source, target)
+            else:
+                shutil.copy(source, target)
+        if check(copy):
+            return ["anything else, since the pages themselves have problems"]
+        for path, old, new in EDITS:
+            text = read(copy, path)
+            edited, count = re.subn(old, new, text, count=1)
+            with open(os.path.join(copy, path), "w", encoding="utf-8") as file:
+                file.write(edited)
+            if count == 0 or not check(copy):
+                missed.append(f"{path}: {old} -> {new}")
+            with open(os.path.join(copy, path), "w", encoding="utf-8") as file:
+                file.write(text)
+    return missed
+
+
+def main():
+    if sys.argv[1:] and sys.argv[1] == "--self-test":
+        root = sys.argv[2] if len(sys.argv) > 2 else "."
+        missed = self_test(root)
+        for edit in missed:
+            print(f"not found: {edit}")
+        print(f"{len(EDITS) - len(missed)} of {len(EDITS)} edits found")
+        return 1 if missed else 0
+    if len(sys.argv) != 2:
+        print(__doc__)
+        return 2
+    problems = check(sys.argv[1])
+    for problem in problems:
+        print(problem)
+    return 1 if problems else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
