@@ -4,6 +4,7 @@
 #include <bit>
 #include <cstring>
 #include <random>
+#include <string>
 
 #include "numsim/arith/arith.h"
 #include "numsim/arith/elementary.h"
@@ -68,6 +69,78 @@ TEST(CEncode, F32EqualsTheScalarRule) {
       }
     }
   }
+}
+
+// Integers and text against float64 where it holds them, and around a tie that it does not hold.
+TEST(CEncode, IntegersAndTextAreRoundedOnce) {
+  std::mt19937_64 words(3);
+  for (const NamedFormat& format : Formats()) {
+    for (const BothRoundings& rounding : Roundings()) {
+      for (int i = 0; i < 50; ++i) {
+        const int64_t value = static_cast<int64_t>(words()) >> (11 + i);
+        const auto bits = std::bit_cast<uint64_t>(static_cast<double>(value));
+        const auto random = static_cast<uint32_t>(words());
+        uint32_t expected = ~0u, code = ~1u, unsigned_code = ~2u, text_code = ~3u;
+        uint8_t flags = 0xFF, code_flags = 0xFE, text_flags = 0xFD;
+        numsim_encode_f64(bits, &format.c, &rounding.c, random, &expected, &flags);
+        ASSERT_EQ(numsim_encode_i64(value, &format.c, &rounding.c, random, &code, &code_flags),
+                  NUMSIM_OK);
+        ASSERT_EQ(numsim_encode_text(std::to_string(value).c_str(),
+                                     &format.c,
+                                     &rounding.c,
+                                     random,
+                                     &text_code,
+                                     &text_flags),
+                  NUMSIM_OK);
+        ASSERT_EQ(code, expected) << format.name << " " << value;
+        ASSERT_EQ(code_flags, flags) << format.name << " " << value;
+        ASSERT_EQ(text_code, expected) << format.name << " " << value;
+        ASSERT_EQ(text_flags, flags) << format.name << " " << value;
+        if (value < 0) continue;
+        numsim_encode_u64(
+            static_cast<uint64_t>(value), &format.c, &rounding.c, random, &unsigned_code, nullptr);
+        ASSERT_EQ(unsigned_code, expected) << format.name << " " << value;
+      }
+    }
+  }
+  const numsim_format_t bf16 = CFormat("bf16");
+  uint32_t code = 0;
+  const int64_t above_tie = (int64_t{1} << 60) + (int64_t{1} << 52) + 1;
+  ASSERT_EQ(numsim_encode_i64(above_tie, &bf16, nullptr, 0, &code, nullptr), NUMSIM_OK);
+  EXPECT_EQ(code, 0x5D81u);
+  ASSERT_EQ(numsim_encode_u64(~uint64_t{0}, &bf16, nullptr, 0, &code, nullptr), NUMSIM_OK);
+  EXPECT_EQ(code, 0x5F80u);
+  ASSERT_EQ(numsim_encode_i64(INT64_MIN, &bf16, nullptr, 0, &code, nullptr), NUMSIM_OK);
+  EXPECT_EQ(code, 0xDF00u);
+  const numsim_format_t e4m3fn = CFormat("e4m3fn");
+  const char* const text = "0.78125000000000000000000000001";
+  ASSERT_EQ(numsim_encode_text(text, &e4m3fn, nullptr, 0, &code, nullptr), NUMSIM_OK);
+  EXPECT_EQ(code, 0x35u);
+  for (const char* const bad : {"", "one", "1 2", "0x"}) {
+    code = 0xC0DE;
+    EXPECT_EQ(numsim_encode_text(bad, &e4m3fn, nullptr, 0, &code, nullptr),
+              NUMSIM_ERROR_BAD_ARGUMENT);
+    EXPECT_EQ(code, 0xC0DEu);
+  }
+  EXPECT_EQ(numsim_encode_text(nullptr, &e4m3fn, nullptr, 0, &code, nullptr),
+            NUMSIM_ERROR_BAD_ARGUMENT);
+}
+
+// 1e39 as a float is infinite.
+TEST(CMatrix, ScalesThatFloat32CannotHoldAreRefused) {
+  const numsim_format_t e4m3fn = CFormat("e4m3fn");
+  const numsim_scale_layout_t tensor = {NUMSIM_SCALE_TENSOR, 0, 0};
+  const float in[2] = {1, 2}, infinite = std::bit_cast<float>(0x7F800000u);
+  const float nan = std::bit_cast<float>(0x7FC00000u);
+  uint8_t codes[2] = {};
+  float out[2] = {};
+  for (const float scale : {infinite, -infinite, nan}) {
+    EXPECT_EQ(numsim_quantize(in, 1, 2, &tensor, &scale, &e4m3fn, nullptr, nullptr, 0, codes, 1),
+              NUMSIM_ERROR_BAD_ARGUMENT);
+  }
+  EXPECT_EQ(numsim_dequantize(&e4m3fn, codes, 1, 1, 2, &tensor, &infinite, out),
+            NUMSIM_ERROR_BAD_ARGUMENT);
+  EXPECT_EQ(numsim_dequantize(&e4m3fn, codes, 1, 1, 2, &tensor, &nan, out), NUMSIM_OK);
 }
 
 TEST(CEncode, F64OfAFloat32HasItsCodeAndFlags) {

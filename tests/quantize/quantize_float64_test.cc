@@ -109,6 +109,19 @@ TEST(QuantizeFloat64, AScaleBeyondFloat32Throws) {
   }
 }
 
+TEST(QuantizeUnderGivenScale, AScaleThatFloat32CannotHoldThrows) {
+  const std::vector<float> in = {1, 2};
+  const QuantizeOptions options = Options("e4m3fn", "tensor", ScaleRule::kNone);
+  QuantizedMatrix result;
+  const auto infinity = std::numeric_limits<float>::infinity();
+  for (const Scale scale : {Scale{infinity, 0}, Scale{1, infinity}, Scale{std::nanf(""), 1}}) {
+    EXPECT_THROW(
+        QuantizeUnder(scale, HostMatrix(std::span(in), MatrixShape{1, 2}), options, result), Error);
+  }
+  QuantizeUnder(Scale{2, 0.5f}, HostMatrix(std::span(in), MatrixShape{1, 2}), options, result);
+  EXPECT_EQ(result.Scales()[0], 2);
+}
+
 TEST(QuantizeFloat64, ErrorsOfAnyMagnitudeAreMeasured) {
   const QuantizeOptions options = Options("bf16", "tensor", ScaleRule::kNone);
   const std::vector<double> huge = {1e300, 1.0, -2.0, kInfinity, std::nan("")};

@@ -196,6 +196,27 @@ NUMSIM_API numsim_status_t numsim_encode_f64(uint64_t value_bits,
                                              uint32_t random,
                                              uint32_t* code,
                                              uint8_t* flags) NUMSIM_NOEXCEPT;
+// Integers, and text: a decimal or hexadecimal number of any length, a sum or difference of two, "inf"
+// or "nan" ("0.1", "0x1.8p-1", "1+1e-30"). Text that is none of these, or longer than 100,000
+// characters, is NUMSIM_ERROR_BAD_ARGUMENT.
+NUMSIM_API numsim_status_t numsim_encode_i64(int64_t value,
+                                             const numsim_format_t* to,
+                                             const numsim_rounding_t* rounding,
+                                             uint32_t random,
+                                             uint32_t* code,
+                                             uint8_t* flags) NUMSIM_NOEXCEPT;
+NUMSIM_API numsim_status_t numsim_encode_u64(uint64_t value,
+                                             const numsim_format_t* to,
+                                             const numsim_rounding_t* rounding,
+                                             uint32_t random,
+                                             uint32_t* code,
+                                             uint8_t* flags) NUMSIM_NOEXCEPT;
+NUMSIM_API numsim_status_t numsim_encode_text(const char* text,
+                                              const numsim_format_t* to,
+                                              const numsim_rounding_t* rounding,
+                                              uint32_t random,
+                                              uint32_t* code,
+                                              uint8_t* flags) NUMSIM_NOEXCEPT;
 
 // Decode a code to its exact value. NaN codes give a quiet NaN of the same sign. The unused code of
 // int8 (0x80) gives -128.
@@ -494,7 +515,8 @@ NUMSIM_API numsim_status_t numsim_make_scales(const numsim_format_t* format,
                                               float* inv_scales) NUMSIM_NOEXCEPT;
 // Sets codes(r, c) to the code of in(r, c) * inv_scale; the product is rounded to float32 first.
 // The element uses the random bits of index r * cols + c. If transpose is not 0, the codes are
-// stored as a cols x rows matrix.
+// stored as a cols x rows matrix. An inverse scale that is infinite or NaN is
+// NUMSIM_ERROR_BAD_ARGUMENT.
 NUMSIM_API numsim_status_t numsim_quantize(const float* in,
                                            size_t rows,
                                            size_t cols,
@@ -507,7 +529,8 @@ NUMSIM_API numsim_status_t numsim_quantize(const float* in,
                                            void* codes,
                                            int code_bytes) NUMSIM_NOEXCEPT;
 // Sets out(r, c) to the value of codes(r, c) times the scale, rounded to float32. The codes are not
-// transposed.
+// transposed. An infinite scale, which is what a number beyond float32 becomes, is
+// NUMSIM_ERROR_BAD_ARGUMENT; a NaN, which e8m0fnu has, makes its elements NaN.
 NUMSIM_API numsim_status_t numsim_dequantize(const numsim_format_t* format,
                                              const void* codes,
                                              int code_bytes,

@@ -1,6 +1,7 @@
 #include "numsim/quantize/quantized_matrix.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include "numsim/backend/backend.h"
 #include "numsim/backend/device_context.h"
@@ -181,6 +182,18 @@ void PrepareUnder(In<float> in, const QuantizeOptions& options, QuantizedMatrix&
   Prepare(in.place, in.Shape(), options, false, result);
 }
 
+void QuantizeUnderOne(const Scale& scale,
+                      In<float> in,
+                      const QuantizeOptions& options,
+                      QuantizedMatrix& result) {
+  PrepareUnder(in, options, result);
+  if constexpr (NUMSIM_HAVE_CUDA) {
+    if (!in.place.IsHost()) return QuantizeUnderOnDevice(scale, in, options, result);
+  }
+  result.scales.Span()[0] = scale.scale;
+  QuantizeWith(std::span(&scale.inv_scale, 1), in, options, result);
+}
+
 void CheckDecode(const char* function, const QuantizedMatrix& matrix, In<float> out) {
   NUMSIM_REQUIRE(matrix.HasCodes(), "{}: the codes are transposed, expected in order", function);
   NUMSIM_REQUIRE(matrix.place() == out.place && out.Contiguous() && out.rows == matrix.shape.rows &&
@@ -252,12 +265,11 @@ void QuantizeUnder(const Scale& scale,
                    In<float> in,
                    const QuantizeOptions& options,
                    QuantizedMatrix& result) {
-  PrepareUnder(in, options, result);
-  if constexpr (NUMSIM_HAVE_CUDA) {
-    if (!in.place.IsHost()) return QuantizeUnderOnDevice(scale, in, options, result);
-  }
-  result.scales.Span()[0] = scale.scale;
-  QuantizeWith(std::span(&scale.inv_scale, 1), in, options, result);
+  NUMSIM_REQUIRE(std::isfinite(scale.scale) && std::isfinite(scale.inv_scale),
+                 "QuantizeUnder: scale {} with inverse {}, expected finite float32 numbers",
+                 scale.scale,
+                 scale.inv_scale);
+  QuantizeUnderOne(scale, in, options, result);
 }
 
 void QuantizeUnder(DelayedScale& delayed,
@@ -274,7 +286,7 @@ void QuantizeUnder(DelayedScale& delayed,
       return QuantizeUnderOnDevice(delayed, in, options, result);
     }
   }
-  QuantizeUnder(delayed.Current(), in, options, result);
+  QuantizeUnderOne(delayed.Current(), in, options, result);
   delayed.Record(AbsmaxOfAll(in.Span()));
 }
 

@@ -2,10 +2,12 @@
 #include <bit>
 
 #include "numsim/capi/internal/arguments.h"
+#include "numsim/capi/internal/text.h"
 #include "numsim/formats/decode.h"
 #include "numsim/formats/named_formats.h"
 #include "numsim/random/streams.h"
 #include "numsim/rounding/encode.h"
+#include "numsim/rounding/exact_number.h"
 #include "numsim/rounding/unrounded.h"
 
 using numsim::EncodePlan;
@@ -42,6 +44,32 @@ bool IsSignalingF64(uint64_t bits) {
   return (bits & ~kSignF64) > kInfinityF64 && (bits & kQuietF64) == 0;
 }
 
+// Returns the integer, rounded to odd if it needs 64 bits.
+Unrounded ExactInteger(bool negative, uint64_t magnitude) {
+  Unrounded x;
+  x.negative = negative;
+  x.exponent = magnitude >> 63 != 0 ? 1 : 0;
+  x.significand = x.exponent != 0 ? (magnitude >> 1) | (magnitude & 1) : magnitude;
+  return x;
+}
+
+// Rounds a number for the functions that encode integers and text.
+numsim_status_t EncodeExact(const Unrounded& x,
+                            const numsim_format_t* to,
+                            const numsim_rounding_t* rounding,
+                            uint32_t random,
+                            uint32_t* code,
+                            uint8_t* flags) noexcept {
+  EncodePlan plan;
+  const numsim_status_t status =
+      FirstError({ReadPlan(to, rounding, &plan), Require(code != nullptr)});
+  if (status != NUMSIM_OK) return status;
+  const Rounded rounded = EncodeUnrounded(plan, x, random);
+  *code = rounded.code;
+  if (flags != nullptr) *flags = rounded.flags;
+  return NUMSIM_OK;
+}
+
 // Returns the float64 bits of a code's value. Every product here is exact and normal, so the
 // floating-point environment does not matter.
 uint64_t F64Bits(const Unrounded& x) {
@@ -54,6 +82,9 @@ uint64_t F64Bits(const Unrounded& x) {
 
 }  // namespace
 }  // namespace numsim::capi
+
+using numsim::capi::EncodeExact;
+using numsim::capi::ExactInteger;
 
 numsim_rounding_t numsim_rounding_default(void) noexcept {
   return {.mode = NUMSIM_ROUND_NEAREST_EVEN,
@@ -96,6 +127,39 @@ numsim_status_t numsim_encode_f64(uint64_t value_bits,
   }
   *code = numsim::EncodeF64(plan, value_bits, random);
   return NUMSIM_OK;
+}
+
+numsim_status_t numsim_encode_i64(int64_t value,
+                                  const numsim_format_t* to,
+                                  const numsim_rounding_t* rounding,
+                                  uint32_t random,
+                                  uint32_t* code,
+                                  uint8_t* flags) noexcept {
+  const auto bits = static_cast<uint64_t>(value);
+  return EncodeExact(
+      ExactInteger(value < 0, value < 0 ? 0 - bits : bits), to, rounding, random, code, flags);
+}
+
+numsim_status_t numsim_encode_u64(uint64_t value,
+                                  const numsim_format_t* to,
+                                  const numsim_rounding_t* rounding,
+                                  uint32_t random,
+                                  uint32_t* code,
+                                  uint8_t* flags) noexcept {
+  return EncodeExact(ExactInteger(false, value), to, rounding, random, code, flags);
+}
+
+numsim_status_t numsim_encode_text(const char* text,
+                                   const numsim_format_t* to,
+                                   const numsim_rounding_t* rounding,
+                                   uint32_t random,
+                                   uint32_t* code,
+                                   uint8_t* flags) noexcept {
+  if (text == nullptr) return NUMSIM_ERROR_BAD_ARGUMENT;
+  return numsim::capi::CatchAll({nullptr, 0}, NUMSIM_ERROR_BAD_ARGUMENT, [&] {
+    const numsim::ExactNumber number = numsim::ParseExactSum(text, "text");
+    return EncodeExact(number.Rounded(), to, rounding, random, code, flags);
+  });
 }
 
 numsim_status_t numsim_decode_f32(const numsim_format_t* format,

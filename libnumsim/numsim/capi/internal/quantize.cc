@@ -1,7 +1,9 @@
 // Converts matrices to codes with given scales, and back.
 #include "numsim/quantize/quantize.h"
 
+#include <algorithm>
 #include <bit>
+#include <cmath>
 
 #include "numsim/capi/internal/arrays.h"
 #include "numsim/capi/internal/scaled_matrix.h"
@@ -19,6 +21,8 @@ using numsim::capi::WithCodes;
 
 namespace numsim::capi {
 namespace {
+
+bool IsInfinite(float x) { return std::isinf(x); }
 
 struct QuantizeCall {
   ScaledMatrix matrix;
@@ -145,6 +149,10 @@ numsim_status_t numsim_quantize(const float* in,
                      random,
                      {codes, n, static_cast<size_t>(code_bytes)});
   if (status != NUMSIM_OK || n == 0) return status;
+  const std::span<const float> factors(inv_scales, call.matrix.Scales());
+  if (!std::ranges::all_of(factors, [](float x) { return std::isfinite(x); })) {
+    return NUMSIM_ERROR_BAD_ARGUMENT;
+  }
   WithCodes(
       codes, code_bytes, n, [&](auto span) { call.Run(in, inv_scales, transpose != 0, span); });
   return NUMSIM_OK;
@@ -172,6 +180,9 @@ numsim_status_t numsim_dequantize(const numsim_format_t* format,
   status = FirstError({from.Check(), factors.Check(), to.Check()});
   if (status == NUMSIM_OK) status = CheckDisjoint(to, {from, factors});
   if (status != NUMSIM_OK || n == 0) return status;
+  if (std::ranges::any_of(std::span(scales, matrix.Scales()), numsim::capi::IsInfinite)) {
+    return NUMSIM_ERROR_BAD_ARGUMENT;
+  }
   WithCodes(codes, code_bytes, n, [&](auto span) {
     numsim::capi::RunDequantize(spec, span, matrix, scales, out);
   });
