@@ -141,3 +141,35 @@ def test_sums_that_are_longer_than_measured_are_warned_of(recwarn):
             product(mode, longest[mode] + 1)
     product("fp32", 40_000)
     assert not recwarn.list
+
+
+def test_epilogues_scale_in_float32_in_a_stated_order(rng):
+    a = ns.quantize(rng.normal(size=(7, 40)).astype(F32), "e4m3fn", scaling="row")
+    b = ns.quantize(rng.normal(size=(40, 9)).astype(F32), "e4m3fn", scaling="column")
+    sums = sequential(ns.decode(a.codes, "e4m3fn"), ns.decode(b.codes, "e4m3fn"))
+    sa, sb = a.scales.reshape(7, 1), b.scales.reshape(1, 9)
+    assert same(ns.matmul(a, b, epilogue="float32:a,b"), sums * sa * sb)
+    assert same(ns.matmul(a, b, epilogue="float32:b,a"), sums * sb * sa)
+    assert same(ns.matmul(a, b, epilogue="float32:ab"), sums * (sa * sb))
+    assert same(ns.matmul(a, b, epilogue="cublaslt"), sums * sb * sa)
+    wide = sums.astype(float) * (sa.astype(float) * sb)
+    assert same(ns.matmul(a, b), wide.astype(F32))
+    with pytest.raises(ValueError, match="epilogue 'float32'"):
+        ns.matmul(a, b, epilogue="float32")
+
+
+def test_oracle_has_dot_products_with_block_scales():
+    cases = ns.oracle.vectors(
+        "dot", "e2m1fn", to="fp32", scale_format="e8m0fnu", length=64, level="random:200"
+    )
+    value = lambda name, format: ns.decode(cases[name], format).astype(float)  # noqa: E731
+    total = sum(
+        value(f"a[{i}]", "e2m1fn")
+        * value(f"b[{i}]", "e2m1fn")
+        * value(f"scale-a[{i // 32}]", "e8m0fnu")
+        * value(f"scale-b[{i // 32}]", "e8m0fnu")
+        for i in range(64)
+    )
+    exact = np.abs(total) < 2.0**120  # few bits: float64 holds these sums, and float32 rounds them
+    assert exact.sum() > 150
+    assert same(cases["result"].view(F32)[exact], total.astype(F32)[exact])

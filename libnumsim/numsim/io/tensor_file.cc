@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cctype>
+#include <cmath>
 #include <cstring>
 
 #include "numsim/base/error.h"
@@ -96,6 +97,20 @@ std::vector<Target> Widened(const Array& array, std::string_view what) {
                       what);
 }
 
+// Returns float64 elements as float32. Throws Error that names the first one that would change.
+std::vector<float> ExactFloat32(const Array& array, std::string_view what) {
+  std::vector<float> values(array.Elements());
+  for (size_t i = 0; i < values.size(); ++i) {
+    double wide;
+    std::memcpy(&wide, array.bytes.data() + i * sizeof(double), sizeof(double));
+    values[i] = static_cast<float>(wide);
+    if (static_cast<double>(values[i]) == wide || std::isnan(wide)) continue;
+    throw Error::Format(
+        "{}: float64 element {} is {}, which float32 does not hold exactly", what, i, wide);
+  }
+  return values;
+}
+
 // Returns what to do with a file that holds tensors in another way, or "".
 std::string_view AdviceOn(const std::filesystem::path& path) {
   const std::string name = path.filename().string();
@@ -154,6 +169,7 @@ std::string TensorFile::Describe(const TensorInfo& tensor) const {
 }
 
 std::vector<float> ToFloat32(const Array& array, std::string_view what) {
+  if (array.type == ElementType::kF64) return ExactFloat32(array, what);
   return Widened<float>(array, what);
 }
 

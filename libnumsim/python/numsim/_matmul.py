@@ -17,7 +17,14 @@ from numsim._typed import Array
 _FP32, _INT8 = format_of("fp32"), format_of("int8")
 
 
-def matmul(a: Any, b: Any, *, accumulate: str | None = None, any_operands: bool = False) -> Any:
+def matmul(
+    a: Any,
+    b: Any,
+    *,
+    accumulate: str | None = None,
+    any_operands: bool = False,
+    epilogue: str = "float64",
+) -> Any:
     """Returns a @ b in float32, summed as the accumulation mode says, bit for bit.
 
     a, b           matrices: results of `quantize`, typed arrays (`array`), float32 arrays, or
@@ -27,6 +34,9 @@ def matmul(a: Any, b: Any, *, accumulate: str | None = None, any_operands: bool 
                    "library" (fast, order not specified), or the name of a device's mode, such as
                    "hopper-fp8" (`accumulation_modes()`)
     any_operands   also take formats that the named device does not
+    epilogue       how a sum S is multiplied by the scales of its row and column: "float64", once,
+                   "float32:ab" (S (sa sb)), "float32:a,b" ((S sa) sb), "float32:b,a" ((S sb) sa) in
+                   float32, or "cublaslt", as on an H200; `round` makes bf16 of the result
 
     Transposes and Fortran order cost no copy. The result does not depend on the number of threads
     or the processor, except in mode "library"; it is of a's kind. Warns if the device of the mode
@@ -35,6 +45,7 @@ def matmul(a: Any, b: Any, *, accumulate: str | None = None, any_operands: bool 
     if accumulate is not None:
         accumulate = _settings.text(accumulate, "accumulate")
     any_operands = _settings.flag(any_operands, "any_operands")
+    epilogue = _settings.text(epilogue, "epilogue")
     left, shape_a, format_a, give = _operand(a, "a", False)
     right, shape_b, format_b, _ = _operand(b, "b", True)
     if shape_a[1] != shape_b[0]:
@@ -47,9 +58,11 @@ def matmul(a: Any, b: Any, *, accumulate: str | None = None, any_operands: bool 
     if there is not isinstance(right, _device.Operand):
         raise ValueError("b: expected an operand at the place of a: one is on a device, one is not")
     if there:
+        if epilogue != "float64":
+            raise ValueError("epilogue: has no device path; pass operands in host memory")
         return _device.matmul(left, right, shape, accumulate, any_operands)
     out = np.empty(shape, F32)
-    _core.gemm(left, right, accumulate, any_operands, out)
+    _core.gemm(left, right, accumulate, any_operands, out, epilogue)
     return give(out, None)
 
 

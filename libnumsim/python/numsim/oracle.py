@@ -38,6 +38,8 @@ _OPTIONS = {
     "overflow": _settings.text,
     "tininess": _settings.text,
     "length": lambda value, name: _settings.integer(value, name, 0, (1 << 31) - 1),
+    "tensor_scale": _settings.flag,
+    "block": lambda value, name: _settings.integer(value, name, 0, (1 << 31) - 1),
     "profile": _settings.text,
 }
 
@@ -96,7 +98,8 @@ def vectors(
     format    of the operands
     level     see above; "full" and "random:N" make as many rows as they say
     options   of the operation: format_b, format_c, to, scale_format, accumulation, rounding,
-              variant, random_bits, overflow, tininess ("after", "before"), length, profile
+              variant, random_bits, overflow, tininess ("after", "before"), length, profile;
+              scale_format, block and tensor_scale give a dot product block scales
 
     The last column is "flags" if the operation has flags.
     """

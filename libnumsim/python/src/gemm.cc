@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "libnumsim/python/src/bindings.h"
+#include "numsim/gemm/epilogue.h"
 #include "numsim/stats/product_error.h"
 
 namespace numsim::python {
@@ -108,19 +109,22 @@ void BindGemm(nb::module_& m) {
          const HeldOperand& b,
          std::string_view mode,
          bool any_operands,
-         const OutputOf<float>& out) {
+         const OutputOf<float>& out,
+         std::string_view epilogue) {
         const AccumulationMode& rule = ModeOf(mode);
         if (!any_operands) {
           CheckOperands(mode, a.operand.format, b.operand.format, "any_operands=True allows it");
         }
+        const Epilogue store = ParseEpilogue(epilogue);
         const ArrayCall call;
-        Gemm(a.operand, b.operand, rule, Elements(out));
+        Gemm(a.operand, b.operand, rule, store, Elements(out));
       },
       nb::arg("a"),
       nb::arg("b"),
       nb::arg("mode"),
       nb::arg("any_operands"),
-      nb::arg("out").noconvert());
+      nb::arg("out").noconvert(),
+      nb::arg("epilogue"));
 }
 
 }  // namespace numsim::python

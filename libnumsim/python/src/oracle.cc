@@ -108,6 +108,8 @@ void BindOperation(nb::module_& m) {
          std::string_view overflow,
          std::string_view tininess,
          int length,
+         bool tensor_scale,
+         int block,
          const std::string& profile) {
         return MakeOperation({.op = op,
                               .format = format,
@@ -121,7 +123,9 @@ void BindOperation(nb::module_& m) {
                               .overflow = Parsed<Overflow>(overflow, &ParseOverflow),
                               .tininess = Parsed<Tininess>(tininess, &ParseTininess),
                               .length = length,
-                              .profile = profile})
+                              .tensor_scale = tensor_scale,
+                              .profile = profile,
+                              .block = block})
             .release();
       },
       nb::arg("op"),
@@ -138,6 +142,8 @@ void BindOperation(nb::module_& m) {
       nb::arg("overflow") = "",
       nb::arg("tininess") = "",
       nb::arg("length") = 0,
+      nb::arg("tensor_scale") = false,
+      nb::arg("block") = 0,
       nb::arg("profile") = "");
   // (name, summary) of each operation.
   m.def("operation_table", [] {
