@@ -306,7 +306,7 @@ TEST(MakeOperation, NamesTheOptionThatIsNotUsed) {
   EXPECT_EQ(message({.op = "add", .format = "fp16", .length = 4}),
             "--op add does not use --length");
   EXPECT_EQ(message({.op = "dot", .format = "fp16", .tensor_scale = true}),
-            "--op dot does not use --tensor-scale");
+            "--tensor-scale needs --scale-format");
 }
 
 TEST(MakeOperation, NamesTheOptionThatIsMissingOrWrong) {
