@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <bit>
 
 #include "apps/code_array.h"
@@ -9,6 +10,7 @@
 #include "numsim/base/error.h"
 #include "numsim/formats/format_table.h"
 #include "numsim/io/npy.h"
+#include "numsim/io/tensor_file.h"
 
 namespace numsim::apps {
 namespace {
@@ -47,6 +49,11 @@ Array ReadMine(const std::string& file,
   Array mine = ReadNpy(file);
   if (format && format->spec.Bits() <= 16 && mine.type == CodeType(format->spec)) {
     mine = DecodedArray(mine, *format, file);
+  }
+  if (mine.type == ElementType::kF64 || mine.type == ElementType::kF16) {
+    const std::vector<float> values = ToFloat32(mine, file);
+    mine = ArrayLike(mine, ElementType::kF32);
+    std::copy(values.begin(), values.end(), mine.Data<float>());
   }
   if (mine.type == ElementType::kU32) mine.type = ElementType::kF32;  // the same bytes
   if (mine.type != ElementType::kF32) {

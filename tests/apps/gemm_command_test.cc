@@ -264,7 +264,7 @@ class GemmErrors : public BadInputTest {
     PutNpy("vector.npy", ElementType::kU8, std::vector<uint8_t>(3, 1), {3});
     PutNpy("values.npy", ElementType::kF32, std::vector<float>{1, 2, 3, 1, 1.03f, 5}, {2, 3});
     PutNpy("nan.npy", ElementType::kF32, std::vector<float>{1, 2, NAN, 1, 1, 5}, {2, 3});
-    PutNpy("wide.npy", ElementType::kF64, std::vector<double>(6, 1), {2, 3});
+    PutNpy("wide.npy", ElementType::kF64, std::vector<double>(6, 0.1), {2, 3});
     PutNpy("scales.npy", ElementType::kF32, std::vector<float>(3, 1), {3});
     PutNpy("blocks.npy", ElementType::kF32, std::vector<float>(4, 1), {2, 2});
     PutNpy("row.npy", ElementType::kU8, std::vector<uint8_t>{}, {size_t{1} << 31, 0});

@@ -194,7 +194,7 @@ TEST_F(GemmCompare, EmptyResultsAreEqual) {
 TEST_F(GemmCompare, BadInput) {
   PutFactors(1, 3);
   PutFloats("column.npy", {1, 2, 3, 4, 5, 6}, {3, 2});
-  PutNpy("wide.npy", ElementType::kF64, std::vector<double>(6, 1), {2, 3});
+  PutNpy("wide.npy", ElementType::kF64, std::vector<double>(6, 0.1), {2, 3});
   PutNpy("codes.npy", ElementType::kU16, std::vector<uint16_t>(6, 1), {2, 3});
   const auto gemm = [](const std::string& options) {
     return Words("gemm a.npy b.npy --format fp32 " + options);

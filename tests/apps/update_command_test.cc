@@ -330,7 +330,7 @@ class UpdateErrors : public BadInputTest {
     PutNpy("off.npy", ElementType::kF32, Floats{1, 2, 3, 1.03f}, {2, 2});
     PutNpy("u8.npy", ElementType::kU8, std::vector<uint8_t>{1, 2, 3, 0x1F}, {2, 2});
     PutNpy("u16.npy", ElementType::kU16, std::vector<uint16_t>(4, 1), {2, 2});
-    PutNpy("wide.npy", ElementType::kF64, std::vector<double>(4, 1), {2, 2});
+    PutNpy("wide.npy", ElementType::kF64, std::vector<double>(4, 0.1), {2, 2});
     PutNpy("least.npy", ElementType::kU8, std::vector<uint8_t>{1, 2, 0x80, 3}, {2, 2});
     PutNpy("out.npy", ElementType::kF32, Floats{42});
     std::filesystem::create_directory(Path("directory"));

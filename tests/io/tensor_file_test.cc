@@ -3,6 +3,7 @@
 #include <bit>
 #include <cmath>
 #include <cstring>
+#include <limits>
 
 #include "numsim/io/npy.h"
 #include "tests/support/io_fixture.h"
@@ -81,6 +82,18 @@ TEST(ToFloat64, TakesFloat64AndWidensTheRest) {
             std::vector<double>{0x1p-16});
 }
 
+TEST(ToFloat32, TakesFloat64ThatItHoldsExactly) {
+  const double infinity = std::numeric_limits<double>::infinity();
+  const std::vector<double> wide = {1.5, -0.0, 0x1p-149, infinity, std::nan("")};
+  const std::vector<float> narrow = ToFloat32(ArrayOf<double>(ElementType::kF64, wide), "a");
+  for (size_t i = 0; i < 4; ++i) EXPECT_EQ(static_cast<double>(narrow[i]), wide[i]);
+  EXPECT_TRUE(std::signbit(narrow[1]));
+  EXPECT_TRUE(std::isnan(narrow[4]));
+  for (const double other : {0x1p-150, 1e39, 1 + 0x1p-24, 0x1p128}) {
+    EXPECT_NE(ErrorOf([&] { ToFloat32(ArrayOf<double>(ElementType::kF64, {other}), "a"); }), "");
+  }
+}
+
 TEST(ToFloat, CodesAndTooWideFloatsAreErrorsThatNameTheArray) {
   for (const ElementType type : {ElementType::kU8, ElementType::kU16, ElementType::kU32}) {
     const Array array{type, {0}, {}};
@@ -88,9 +101,9 @@ TEST(ToFloat, CodesAndTooWideFloatsAreErrorsThatNameTheArray) {
     ExpectMessage(ErrorOf([&] { ToFloat64(array, "in.npy"); }), {"in.npy", "uint", "codes"});
   }
   ExpectMessage(ErrorOf([] {
-                  ToFloat32(Array{ElementType::kF64, {0}, {}}, "in.npy");
+                  ToFloat32(ArrayOf<double>(ElementType::kF64, {1.5, 0.1}), "in.npy");
                 }),
-                {"in.npy", "float64", "convert"});
+                {"in.npy", "float64", "element 1", "0.1", "exactly"});
 }
 
 }  // namespace
