@@ -11,10 +11,9 @@
 
 namespace numsim::apps {
 
-// Reads the matrix to compare with, as float32. Takes float32, its bits as uint32, float16, float64 that
-// float32 holds exactly, and, if results
-// have a format of 16 bits or less, its codes. Throws Error that names `file` unless it is a .npy
-// file of the given shape that holds one of these.
+// Reads the matrix to compare with, as float32. Takes float32, its bits as uint32, float16, float64
+// that float32 holds exactly and, if results have a format of 16 bits or less, its codes. Throws
+// Error that names `file` unless it is a .npy file of the given shape that holds one of these.
 Array ReadMine(const std::string& file,
                const std::vector<size_t>& shape,
                const std::optional<Format>& format);
