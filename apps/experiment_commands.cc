@@ -250,9 +250,28 @@ void AddRunCommand(Program& program) {
   for (const Experiment& experiment : AllExperiments()) AddRunOf(program, run, experiment);
 }
 
+namespace {
+
+// Adds the directories in `folder`, sorted by name.
+void AddDirectoriesIn(const std::filesystem::path& folder,
+                      std::vector<std::filesystem::path>& directories) {
+  std::vector<std::filesystem::path> found;
+  std::error_code status;
+  std::filesystem::directory_iterator entry(folder, status);
+  for (; !status && entry != std::filesystem::directory_iterator(); entry.increment(status)) {
+    if (std::filesystem::is_directory(entry->path(), status)) found.push_back(entry->path());
+  }
+  if (status) throw Error::Format("{}: cannot be read: {}", folder.string(), status.message());
+  if (found.empty()) throw Error::Format("{}: has no directory of a shard", folder.string());
+  std::sort(found.begin(), found.end());
+  directories.insert(directories.end(), found.begin(), found.end());
+}
+
+}  // namespace
+
 void AddMergeCommand(Program& program) {
   struct Options {
-    std::string experiment, out;
+    std::string experiment, out, shards_in;
     std::vector<std::string> shards, allow;
   };
   auto options = std::make_shared<Options>();
@@ -264,7 +283,11 @@ void AddMergeCommand(Program& program) {
           experiments::kNextLook));
   sub->add_option("EXPERIMENT", options->experiment, "Name of an experiment (see `numsim list`)")
       ->required();
-  sub->add_option("SHARDS", options->shards, "Result directories, one per shard")->required();
+  sub->add_option("SHARDS", options->shards, "Result directories, one per shard");
+  sub->add_option("--shards-in",
+                  options->shards_in,
+                  "DIR: also every directory in DIR, as `numsim sweep` leaves them")
+      ->check(NotEmpty());
   sub->add_option("--out", options->out, "Directory for the combined results")
       ->required()
       ->check(NotEmpty());
@@ -277,7 +300,8 @@ void AddMergeCommand(Program& program) {
       ->take_all();
   Example(sub, "numsim merge update-fidelity shard0 shard1 --out results/update-fidelity");
   Choose(program, sub, [options, &program] {
-    const std::vector<std::filesystem::path> shards(options->shards.begin(), options->shards.end());
+    std::vector<std::filesystem::path> shards(options->shards.begin(), options->shards.end());
+    if (!options->shards_in.empty()) AddDirectoriesIn(options->shards_in, shards);
     const RunReport report = experiments::Merge(
         Find(options->experiment), shards, options->out, program.command_line, options->allow);
     PrintReport(report, options->out);

@@ -189,7 +189,7 @@ int Sweep(const Experiment& experiment,
   const fs::path directory =
       fs::absolute(out.empty() ? "results/" + experiment.name : out).lexically_normal();
   experiments::CheckDirectory(experiment, settings, directory);
-  sweep::WriteSweep(plan, settings, costs, directory);
+  const sweep::SweepLock lock = sweep::WriteSweep(plan, settings, costs, directory);
   const fs::path launch = SweepScript(directory, sweep::kLaunchScript);
   fmt::print("{}{} trials in {} tasks{}; scripts and plan are in {}\n",
              plan.rounds.empty() ? "" : "up to ",
@@ -197,7 +197,10 @@ int Sweep(const Experiment& experiment,
              plan.tasks,
              plan.rounds.empty() ? "" : fmt::format(" and up to {} rounds", plan.rounds.size()),
              (directory / sweep::kFolder).string());
-  if (!arguments.dry_run) BecomeScript(launch, {});
+  if (!arguments.dry_run) {
+    lock.PassOn();
+    BecomeScript(launch, {});
+  }
   fmt::print("nothing was started; to run it:\n  bash {}\n", sweep::Quoted(launch.string()));
   return 0;
 }

@@ -13,6 +13,7 @@
 #include "experiments/sweep/scripts.h"
 #include "experiments/sweep/status.h"
 #include "numsim/base/error.h"
+#include "numsim/io/atomic_file.h"
 
 namespace numsim::apps {
 namespace {
@@ -78,6 +79,18 @@ int Status(const fs::path& directory) {
   return 1;
 }
 
+// Returns the arguments of launch.sh for these tasks: their numbers or, if they are too many to be
+// arguments, a file of them.
+std::vector<std::string> TaskWords(const std::vector<size_t>& tasks, const fs::path& directory) {
+  constexpr size_t kMostArguments = 1000;
+  std::vector<std::string> words;
+  for (const size_t task : tasks) words.push_back(std::to_string(task));
+  if (words.size() <= kMostArguments) return words;
+  const fs::path list = fs::absolute(SweepScript(directory, "unfinished")).lexically_normal();
+  WriteFileAtomically(list, fmt::format("{}\n", fmt::join(words, "\n")));
+  return {"--from", list.string()};
+}
+
 // Runs what is unfinished with the engine of the plan, or only the merge. With `dry_run`, prints the command.
 int Resume(const fs::path& directory, bool dry_run) {
   const sweep::Plan plan = sweep::ReadPlan(directory);
@@ -86,15 +99,15 @@ int Resume(const fs::path& directory, bool dry_run) {
   const bool all = unfinished.empty();
   const fs::path script = SweepScript(directory, all ? sweep::kMergeScript : sweep::kLaunchScript);
   if (!experiments::Exists(script)) throw Error::Format("{}: is missing", script.string());
-  std::vector<size_t> arguments = unfinished;
-  if (!plan.rounds.empty()) arguments.insert(arguments.begin(), status.round);
+  std::vector<std::string> arguments = TaskWords(unfinished, directory);
+  if (!plan.rounds.empty()) arguments.insert(arguments.begin(), std::to_string(status.round));
   fmt::print("{} of {} tasks{} are unfinished\n",
              unfinished.size(),
              status.tasks.size(),
              plan.rounds.empty() ? "" : fmt::format(" of round {}", status.round));
   if (!dry_run) BecomeScript(script, arguments);
   std::string command = "bash " + sweep::Quoted(script.string());
-  for (const size_t number : arguments) command += fmt::format(" {}", number);
+  for (const std::string& argument : arguments) command += " " + sweep::Quoted(argument);
   fmt::print("nothing was started; to run it:\n  {}\n", command);
   return 0;
 }
@@ -133,10 +146,9 @@ fs::path SweepScript(const fs::path& directory, std::string_view name) {
   return directory / sweep::kFolder / name;
 }
 
-void BecomeScript(const fs::path& script, const std::vector<size_t>& numbers) {
+void BecomeScript(const fs::path& script, const std::vector<std::string>& arguments) {
   std::vector<std::string> words = {"bash", script.string()};
-  words.reserve(words.size() + numbers.size());
-  for (const size_t number : numbers) words.push_back(std::to_string(number));
+  words.insert(words.end(), arguments.begin(), arguments.end());
   std::vector<char*> argv;
   argv.reserve(words.size() + 1);
   for (std::string& word : words) argv.push_back(word.data());

@@ -3,6 +3,7 @@
 
 #include <CLI/CLI.hpp>
 #include <filesystem>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -18,6 +19,6 @@ std::filesystem::path SweepScript(const std::filesystem::path& directory, std::s
 
 // Runs a script with these arguments in place of this process. Returns only by throwing Error.
 [[noreturn]] void BecomeScript(const std::filesystem::path& script,
-                               const std::vector<size_t>& numbers);
+                               const std::vector<std::string>& arguments);
 
 }  // namespace numsim::apps

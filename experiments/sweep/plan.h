@@ -5,7 +5,8 @@
 //   DIR/sweep/costs.csv  --costs: the costs by which trials are shared out (trial_costs.h)
 //   DIR/sweep/launch.sh, task.sh, merge.sh   what the engine runs (scripts.h); mpi: also rank.sh
 //   DIR/sweep/logs/I.log, exit/I   output and last exit code of task I
-//   DIR/sweep/taken/I    mpi: which rank took task I
+//   DIR/sweep/tasks, taken/I         mpi: the tasks to run; which rank took task I
+//   DIR/sweep/lock       held while tasks run here (sweep_lock.h)
 //   DIR/shards/I         the result directory of task I
 //   DIR                  the merged results
 #pragma once
@@ -24,6 +25,7 @@ inline constexpr std::string_view kPlanFile = "plan.json";  // these four in tha
 inline constexpr std::string_view kCostsFile = "costs.csv";
 inline constexpr std::string_view kLogs = "logs";
 inline constexpr std::string_view kExitCodes = "exit";
+inline constexpr std::string_view kJobFile = "job";    // slurm: the numbers of the jobs; also there
 inline constexpr std::string_view kShards = "shards";  // in the directory of a sweep
 
 // Names of the engines, as options and in the plan.

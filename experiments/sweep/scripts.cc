@@ -88,6 +88,15 @@ while [ "$signalled" = yes ]; do
 done
 )sh";
 
+// Under another name first: neither a full disk nor a loss of power leaves half of a code.
+constexpr const char* kWriteExitCode = R"sh(code=$sweep/exit/{}
+if echo "$status" >"$code.new" && sync "$code.new"; then
+  mv "$code.new" "$code"
+else
+  rm -f "$code.new"
+fi
+)sh";
+
 constexpr const char* kRequeue = R"sh(if [ "$status" = {} ]; then
   scontrol requeue "$SLURM_JOB_ID"
 fi
@@ -157,7 +166,7 @@ std::string TaskScript(const Plan& plan, const fs::path& directory) {
   if (!slurm) text += fmt::format("exec >>\"$sweep/logs/{}.log\" 2>&1\n", name);
   text += fmt::format("rm -f \"$sweep/exit/{}\"\n", name) + ThreadLine(plan);
   text += RunCommand(plan, directory) + " &\n" + kWaitForProgram;
-  text += fmt::format("echo \"$status\" >\"$sweep/exit/{}\"\n", name);
+  text += fmt::format(kWriteExitCode, name);
   if (slurm) text += fmt::format(kRequeue, kStoppedBySignal);
   return text + "exit \"$status\"\n";
 }
@@ -177,12 +186,12 @@ std::string MergeScript(const Plan& plan, const fs::path& directory) {
   text += fmt::format(
       "set -eu\n"
       "cd {}\n"
-      "{}{} merge {} {}/shards/* --out {}",
+      "{}{} merge {} --shards-in {} --out {}",
       Quoted(plan.directory),
       rounds ? "status=0\n" : "exec ",
       ProgramWords(plan),
       Quoted(plan.experiment),
-      out,
+      Quoted((directory / kShards).string()),
       out);
   if (!rounds) return text + "\n";
   return text +
@@ -195,14 +204,17 @@ std::string MergeScript(const Plan& plan, const fs::path& directory) {
              Quoted((directory / kFolder / kLaunchScript).string()));
 }
 
-void WriteSweep(const Plan& plan,
-                const Settings& settings,
-                const std::string& costs,
-                const fs::path& directory) {
+SweepLock WriteSweep(const Plan& plan,
+                     const Settings& settings,
+                     const std::string& costs,
+                     const fs::path& directory) {
   CheckPlan(plan);
   CheckSlurmPath(plan, directory);
   const fs::path sweep = directory / kFolder;
-  if (Exists(directory / kShards) && !(ReadPlan(directory) == plan)) {
+  MakeDirectory(sweep);
+  SweepLock lock(sweep);
+  const bool begun = Exists(directory / kShards) || Exists(sweep / kJobFile);
+  if (begun && !(ReadPlan(directory) == plan)) {
     throw Error::Format(
         "{}: holds tasks of another sweep; see `numsim sweep status {}`, or use another --out",
         directory.string(),
@@ -218,6 +230,7 @@ void WriteSweep(const Plan& plan,
   Remove(sweep / kCostsFile);
   if (!costs.empty()) WriteFileAtomically(sweep / kCostsFile, costs);
   WritePlan(plan, directory);
+  return lock;
 }
 
 }  // namespace numsim::experiments::sweep

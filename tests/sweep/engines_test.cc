@@ -13,17 +13,60 @@ using ::testing::HasSubstr;
 
 class Engines : public SweepTest {
  protected:
-  void RunAndCompare(const std::string& engine) const {
-    const Outcome outcome = Sweep(engine + " --out all");
-    ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
-    ExpectResultsOfOneProcess("all");
-    const Outcome status = Numsim("sweep status all");
+  void RunAndCompare(const std::string& engine, const std::string& out = "all") const {
+    const Outcome outcome = Sweep(engine + " --out " + out);
+    ASSERT_EQ(outcome.exit_code, 0) << outcome.err << Text("bash.log");
+    ExpectResultsOfOneProcess(out);
+    const Outcome status = Numsim("sweep status " + out);
     EXPECT_EQ(status.exit_code, 0);
-    EXPECT_THAT(status.out, HasSubstr("24 of 24 trials are finished\nmerged: all/summary.txt"));
+    EXPECT_THAT(status.out,
+                HasSubstr("24 of 24 trials are finished\nmerged: " + out + "/summary.txt"));
   }
 };
 
 TEST_F(Engines, LocalProcessesGiveTheBytesOfOne) { RunAndCompare("--local 2 --tasks 5"); }
+
+// In a command, xargs and GNU parallel replace such braces.
+TEST_F(Engines, TakeAPathWithBraces) {
+  const std::string out = "a{}b/{#}{.}'$x";
+  RunAndCompare("--local 2 --tasks 2", out);
+  std::filesystem::remove_all(Directory() / "a{}b");
+  if (Bash("parallel --version") == 0) RunAndCompare("--parallel : --tasks 2", out);
+  std::filesystem::remove_all(Directory() / "a{}b");
+  if (Bash("mpirun --version") == 0) RunAndCompare("--mpi 2 --tasks 2", out);
+}
+
+TEST_F(Engines, EndWith2IfAProgramIsMissing) {
+  ASSERT_EQ(Bash("ln -s /bin/bash programs/bash"), 0);
+  for (const auto& [engine, program] : {std::pair{"--local 2", "xargs"},
+                                        {"--parallel :", "parallel"},
+                                        {"--mpi 2", "mpirun"},
+                                        {"--slurm", "sbatch"}}) {
+    const Outcome outcome = Numsim(Words("sweep " + options_ + " --tasks 2 --out all " + engine),
+                                   {{"PATH", (Directory() / "programs").string()}});
+    EXPECT_EQ(outcome.exit_code, 2);
+    EXPECT_EQ(outcome.err, program + std::string(": not found on PATH; this sweep needs it\n"));
+  }
+  EXPECT_EQ(Sweep("--local 2 --tasks 2 --out all").exit_code, 0) << "nothing had begun";
+}
+
+// With 2 and a line, whatever the engine ends with.
+TEST_F(Engines, EndWith2IfATaskFails) {
+  std::vector<std::string> engines = {"--local 2"};
+  if (Bash("parallel --version") == 0) engines.push_back("--parallel :");
+  if (Bash("mpirun --version") == 0) engines.push_back("--mpi 2");
+  for (const std::string& engine : engines) {
+    std::filesystem::remove_all(Directory() / "all");
+    ASSERT_EQ(Sweep(engine + " --tasks 2 --dry-run --out all").exit_code, 0);
+    std::ofstream(Directory() / "all/sweep/task.sh") << "exit 7\n";
+    EXPECT_EQ(Bash("bash all/sweep/launch.sh"), 2) << engine;
+    EXPECT_TRUE(Text("bash.log")
+                    .ends_with("not all tasks finished: numsim sweep status " +
+                               (std::filesystem::canonical(Directory()) / "all").string() + "\n"))
+        << Text("bash.log");
+    EXPECT_EQ(Numsim("sweep resume all").exit_code, 2) << engine;
+  }
+}
 
 TEST_F(Engines, GnuParallelGivesTheBytesOfOneProcess) {
   if (Bash("parallel --version") != 0) GTEST_SKIP() << "GNU parallel is not installed";
@@ -60,7 +103,7 @@ TEST_F(Engines, ADeadRankOfMpirunDoesNotEndTheOthersAndItsTaskIsResumed) {
        "program=$!\n",
        "program=$!\nif [ \"$task\" = 0 ] && [ ! -e \"$sweep/killed\" ]; then\n"
        "  touch \"$sweep/killed\"\n  kill -KILL \"$program\" \"$PPID\" $$\nfi\n");
-  EXPECT_NE(Bash("bash all/sweep/launch.sh"), 0);
+  EXPECT_EQ(Bash("bash all/sweep/launch.sh"), 2);
   EXPECT_THAT(Text("bash.log"), HasSubstr("not all tasks finished: numsim sweep status /"));
   const Outcome status = Numsim("sweep status all");
   EXPECT_THAT(status.out,
@@ -140,7 +183,7 @@ TEST_F(Engines, AKilledTaskIsSeenAndItsUnfinishedTrialsAreResumed) {
        "  touch \"$sweep/killed\"\n"
        "  until [ -s all/shards/1/journal/1-of-2.jsonl ]; do :; done\n"
        "  kill -KILL \"$program\"\nfi\n");
-  EXPECT_NE(Bash("bash all/sweep/launch.sh"), 0);
+  EXPECT_EQ(Bash("bash all/sweep/launch.sh"), 2);
   EXPECT_THAT(Text("bash.log"), HasSubstr("not all tasks finished: numsim sweep status /"));
   EXPECT_FALSE(std::filesystem::exists(Directory() / "all/manifest.json"));
   const Outcome status = Numsim("sweep status all");

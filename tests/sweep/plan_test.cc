@@ -2,6 +2,7 @@
 #include "experiments/sweep/plan.h"
 
 #include "experiments/sweep/estimate.h"
+#include "experiments/sweep/sweep_lock.h"
 #include "tests/sweep/sweep_test.h"
 
 namespace numsim::apps {
@@ -41,6 +42,25 @@ TEST_F(Plans, AnotherSweepInTheSameDirectoryIsRefusedOnceTasksHaveBegun) {
   const Outcome other = Sweep("--local 2 --tasks 3 --out all");
   EXPECT_EQ(other.exit_code, 2);
   EXPECT_THAT(other.err, HasSubstr("holds tasks of another sweep"));
+}
+
+// The lock is that of a sweep that is being written, or whose tasks run.
+TEST_F(Plans, TwoSweepsDoNotBeginInOneDirectory) {
+  ASSERT_EQ(Sweep("--local 2 --tasks 4 --dry-run --out all").exit_code, 0);
+  const std::string plan = Text("all/sweep/plan.json"), script = Text("all/sweep/task.sh");
+  {
+    const experiments::sweep::SweepLock lock(Directory() / "all/sweep");
+    for (const char* const options : {"--local 2 --tasks 3", "--local 2 --tasks 3 --dry-run"}) {
+      const Outcome other = Sweep(std::string(options) + " --out all");
+      EXPECT_EQ(other.exit_code, 2);
+      EXPECT_THAT(other.err, HasSubstr("all/sweep: another sweep is starting there, or tasks are"));
+    }
+    EXPECT_EQ(Bash("bash all/sweep/launch.sh"), 2);
+    EXPECT_THAT(Text("bash.log"), HasSubstr("tasks of this sweep are still running"));
+  }
+  EXPECT_EQ(Text("all/sweep/plan.json"), plan);
+  EXPECT_EQ(Text("all/sweep/task.sh"), script);
+  EXPECT_EQ(Sweep("--local 2 --tasks 3 --out all").exit_code, 0);
 }
 
 TEST_F(Plans, WrongPlansAreRefusedWithFileFieldAndExpectation) {

@@ -89,9 +89,10 @@ TEST_F(Scripts, OfMpirunRunEachTaskOnceHoweverRanksRace) {
   std::filesystem::create_directory(Directory() / "all/sweep/taken");
   std::ofstream(Directory() / "all/sweep/task.sh") << "echo \"$1\" >>../../../ran\n";
   std::ofstream(Directory() / "rank") << "until [ -e begin ]; do :; done\n"
-                                         "OMPI_COMM_WORLD_RANK=$1 bash all/sweep/rank.sh {1..60}\n";
+                                         "OMPI_COMM_WORLD_RANK=$1 bash all/sweep/rank.sh\n";
   std::ofstream(Directory() / "race") << "for i in 0 1; do bash rank $i & pids+=($!); done\n"
                                          "touch begin\nwait ${pids[0]} && wait ${pids[1]}\n";
+  ASSERT_EQ(Bash("seq 60 >all/sweep/tasks"), 0);
   EXPECT_EQ(Bash("bash race"), 0) << Text("bash.log");
   EXPECT_EQ(Bash("sort -n ran | cmp - <(seq 60)"), 0) << Text("bash.log");
   EXPECT_EQ(Bash("grep -l 'rank 0' all/sweep/taken/*"), 0);
@@ -101,8 +102,32 @@ TEST_F(Scripts, OfMpirunRunEachTaskOnceHoweverRanksRace) {
 TEST_F(Scripts, OfMpirunSayWhenATaskCannotBeTaken) {
   ASSERT_EQ(Sweep("--mpi 2 --tasks 4 --dry-run --out all").exit_code, 0);
   std::filesystem::create_directory(Directory() / "all/sweep/taken");
-  EXPECT_EQ(Bash("OMPI_COMM_WORLD_RANK=0 bash all/sweep/rank.sh no/such"), 2);
+  ASSERT_EQ(Bash("echo no/such >all/sweep/tasks"), 0);
+  EXPECT_EQ(Bash("OMPI_COMM_WORLD_RANK=0 bash all/sweep/rank.sh"), 2);
   EXPECT_THAT(Text("bash.log"), HasSubstr("all/sweep/taken/no/such: cannot be written"));
+}
+
+// Stand-ins for sbatch and squeue.
+TEST_F(Scripts, OfSlurmGiveTheTasksAsRanges) {
+  ASSERT_EQ(Sweep("--slurm --tasks 12 --dry-run --out all").exit_code, 0);
+  std::ofstream(Directory() / "programs/sbatch")
+      << "#!/bin/bash\necho \"$*\" >>submitted\n[ ! -e full ] || exit 1\necho 42\n";
+  std::ofstream(Directory() / "programs/squeue") << "#!/bin/bash\n";
+  ASSERT_EQ(Bash("chmod +x programs/*"), 0);
+  for (const auto& [tasks, ranges] : {std::pair<const char*, const char*>{"", "0-11"},
+                                      {"3", "3"},
+                                      {"0 2 3 4 7 9 10", "0,2-4,7,9-10"},
+                                      {"4 3", "4,3"}}) {
+    std::filesystem::remove(Directory() / "submitted");
+    ASSERT_EQ(Bash(std::string("bash all/sweep/launch.sh ") + tasks), 0) << Text("bash.log");
+    EXPECT_THAT(Text("submitted"), HasSubstr(std::string("--array=") + ranges + " ")) << tasks;
+  }
+  const Outcome other = Sweep("--slurm --tasks 4 --dry-run --out all");
+  EXPECT_EQ(other.exit_code, 2) << "the tasks are in the queue";
+  EXPECT_THAT(other.err, HasSubstr("holds tasks of another sweep"));
+  std::ofstream(Directory() / "full");
+  EXPECT_EQ(Bash("bash all/sweep/launch.sh"), 2);
+  EXPECT_THAT(Text("bash.log"), HasSubstr("sbatch did not take all jobs: numsim sweep status /"));
 }
 
 // A stand-in for numsim that stops as numsim does, and one for scontrol.

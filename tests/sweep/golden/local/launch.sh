@@ -1,14 +1,22 @@
 #!/bin/bash
-# Runs the tasks of this sweep whose numbers are the arguments, or all 4, then the merge.
+# Runs the tasks of this sweep whose numbers are the arguments, or the lines of a file (--from FILE),
+# or all 4, then the merge.
 set -euo pipefail
 sweep=/home/user/local/sweep
+for program in xargs flock; do
+  command -v "$program" >/dev/null && continue
+  echo "$program: not found on PATH; this sweep needs it" >&2
+  exit 2
+done
 tasks=("$@")
+[ "${1-}" != --from ] || mapfile -t tasks <"$2"
 [ $# -gt 0 ] || mapfile -t tasks < <(seq 0 3)
-exec 9>"$sweep/lock"
+[ /proc/self/fd/9 -ef "$sweep/lock" ] || exec 9>"$sweep/lock"
 if ! flock --nonblock 9; then
   echo "$sweep: tasks of this sweep are still running" >&2
   exit 2
 fi
-trap 'echo "not all tasks finished: numsim sweep status ${sweep%/sweep}" >&2' ERR
-printf '%s\n' "${tasks[@]}" | xargs -P 2 -I '{}' bash "$sweep/task.sh" '{}'
+trap 'echo "not all tasks finished: numsim sweep status ${sweep%/sweep}" >&2; exit 2' ERR
+# In the folder, since xargs would replace braces of its path.
+printf '%s\n' "${tasks[@]}" | (cd "$sweep" && exec xargs -P 2 -I '{}' bash task.sh '{}')
 exec bash "$sweep/merge.sh"

@@ -1,24 +1,31 @@
 #!/bin/bash
 # Runs a round of this sweep, the first argument (default: 1), then its look, which starts the
-# next round if the claims are undecided. Further arguments are the numbers of its tasks to run
-# (default: all).
+# next round if the claims are undecided. Further arguments are the numbers of its tasks to run, or
+# --from and a file with a number per line (default: all).
 set -euo pipefail
 sweep=/home/user/mpi-rounds/sweep
+for program in mpirun flock; do
+  command -v "$program" >/dev/null && continue
+  echo "$program: not found on PATH; this sweep needs it" >&2
+  exit 2
+done
 round=${1:-1}
 counts=(4 4 4 4)  # tasks of each round
 tasks=("${@:2}")
+[ "${2-}" != --from ] || mapfile -t tasks <"$3"
 [ $# -gt 1 ] || mapfile -t tasks < <(seq 0 $((counts[round - 1] - 1)))
-exec 9>"$sweep/lock"
+[ /proc/self/fd/9 -ef "$sweep/lock" ] || exec 9>"$sweep/lock"
 if ! flock --nonblock 9; then
   echo "$sweep: tasks of this sweep are still running" >&2
   exit 2
 fi
-trap 'echo "not all tasks finished: numsim sweep status ${sweep%/sweep}" >&2' ERR
+trap 'echo "not all tasks finished: numsim sweep status ${sweep%/sweep}" >&2; exit 2' ERR
 # Ranks take the tasks in this order. One that is killed does not end the others (--enable-recovery).
 rm -rf "$sweep/taken"
 mkdir "$sweep/taken"
+printf '%s\n' "${tasks[@]}" >"$sweep/tasks"
 ranks=$((${#tasks[@]} < 2 ? ${#tasks[@]} : 2))
-mpirun -np "$ranks" --bind-to none --enable-recovery bash "$sweep/rank.sh" "$round" "${tasks[@]}"
+mpirun -np "$ranks" --bind-to none --enable-recovery bash "$sweep/rank.sh" "$round"
 # mpirun does not tell of a rank that was killed.
 for task in "${tasks[@]}"; do
   [ "$(cat "$sweep/exit/$round-$task" 2>/dev/null)" = 0 ]

@@ -3,7 +3,7 @@
 set -eu
 cd /home/user
 status=0
-/opt/numsim merge quantization-variance /home/user/mpi-rounds/shards/* --out /home/user/mpi-rounds || status=$?
+/opt/numsim merge quantization-variance --shards-in /home/user/mpi-rounds/shards --out /home/user/mpi-rounds || status=$?
 [ "$status" = 3 ] || exit "$status"
 # Without the lock of this round, which processes of the next one must not inherit.
 exec bash /home/user/mpi-rounds/sweep/launch.sh "$(($1 + 1))" 9>&-

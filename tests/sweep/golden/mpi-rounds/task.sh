@@ -29,5 +29,10 @@ while [ "$signalled" = yes ]; do
   wait "$program"
   status=$?
 done
-echo "$status" >"$sweep/exit/$name"
+code=$sweep/exit/$name
+if echo "$status" >"$code.new" && sync "$code.new"; then
+  mv "$code.new" "$code"
+else
+  rm -f "$code.new"
+fi
 exit "$status"

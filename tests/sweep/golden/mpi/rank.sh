@@ -1,10 +1,11 @@
 #!/bin/bash
 sweep=/home/user/mpi/sweep
-# One rank of mpirun: runs the tasks of the arguments that no other rank has taken, one after the other.
-# To take a task is to create its file in taken/, which only one rank can do.
+# One rank of mpirun: runs those of sweep/tasks that no other rank has taken, one after the other. To take
+# a task is to create its file in taken/, which only one rank can do.
 set -u
+mapfile -t tasks <"$sweep/tasks"
 cd "$sweep/taken" || exit 2
-for task in "$@"; do
+for task in "${tasks[@]}"; do
   [ ! -e "$task" ] || continue
   if (set -o noclobber && echo "rank $OMPI_COMM_WORLD_RANK on $(uname -n)" >"$task") 2>/dev/null; then
     bash "$sweep/task.sh" "$task"

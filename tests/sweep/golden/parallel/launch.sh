@@ -1,21 +1,31 @@
 #!/bin/bash
-# Runs the tasks of this sweep whose numbers are the arguments, or all 4, then the merge.
+# Runs the tasks of this sweep whose numbers are the arguments, or the lines of a file (--from FILE),
+# or all 4, then the merge.
 set -euo pipefail
 sweep=/home/user/parallel/sweep
+for program in parallel flock; do
+  command -v "$program" >/dev/null && continue
+  echo "$program: not found on PATH; this sweep needs it" >&2
+  exit 2
+done
 tasks=("$@")
+[ "${1-}" != --from ] || mapfile -t tasks <"$2"
 [ $# -gt 0 ] || mapfile -t tasks < <(seq 0 3)
-exec 9>"$sweep/lock"
+[ /proc/self/fd/9 -ef "$sweep/lock" ] || exec 9>"$sweep/lock"
 if ! flock --nonblock 9; then
   echo "$sweep: tasks of this sweep are still running" >&2
   exit 2
 fi
-trap 'echo "not all tasks finished: numsim sweep status ${sweep%/sweep}" >&2' ERR
+trap 'echo "not all tasks finished: numsim sweep status ${sweep%/sweep}" >&2; exit 2' ERR
 # With tasks as arguments, each of them runs, whatever the log of all says.
 log=$sweep/joblog
 if [ $# -gt 0 ]; then
   log=$sweep/joblog-some
   rm -f "$log"
 fi
-printf '%s\n' "${tasks[@]}" |
-  parallel --quote --jobs 1 --sshlogin :,node1 --joblog "$log" --resume-failed bash "$sweep/task.sh" "{}"
+# Every line is a command. In a command of its own, parallel would replace braces of the path.
+command="bash $(printf %q "$sweep/task.sh")"
+for task in "${tasks[@]}"; do
+  printf '%s\n' "$command $task"
+done | parallel --jobs 1 --sshlogin :,node1 --joblog "$log" --resume-failed
 exec bash "$sweep/merge.sh"

@@ -2,4 +2,4 @@
 # Combines the trials of all tasks into the results.
 set -eu
 cd /home/user
-exec /opt/numsim merge quantization-variance /home/user/parallel/shards/* --out /home/user/parallel
+exec /opt/numsim merge quantization-variance --shards-in /home/user/parallel/shards --out /home/user/parallel

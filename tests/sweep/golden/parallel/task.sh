@@ -23,5 +23,10 @@ while [ "$signalled" = yes ]; do
   wait "$program"
   status=$?
 done
-echo "$status" >"$sweep/exit/$task"
+code=$sweep/exit/$task
+if echo "$status" >"$code.new" && sync "$code.new"; then
+  mv "$code.new" "$code"
+else
+  rm -f "$code.new"
+fi
 exit "$status"

@@ -8,7 +8,7 @@
 set -eu
 cd /home/user
 status=0
-/opt/numsim merge quantization-variance /home/user/slurm-rounds/shards/* --out /home/user/slurm-rounds || status=$?
+/opt/numsim merge quantization-variance --shards-in /home/user/slurm-rounds/shards --out /home/user/slurm-rounds || status=$?
 [ "$status" = 3 ] || exit "$status"
 # Without the lock of this round, which processes of the next one must not inherit.
 exec bash /home/user/slurm-rounds/sweep/launch.sh "$(($1 + 1))" 9>&-

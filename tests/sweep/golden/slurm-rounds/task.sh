@@ -35,7 +35,12 @@ while [ "$signalled" = yes ]; do
   wait "$program"
   status=$?
 done
-echo "$status" >"$sweep/exit/$name"
+code=$sweep/exit/$name
+if echo "$status" >"$code.new" && sync "$code.new"; then
+  mv "$code.new" "$code"
+else
+  rm -f "$code.new"
+fi
 if [ "$status" = 75 ]; then
   scontrol requeue "$SLURM_JOB_ID"
 fi

@@ -8,4 +8,4 @@
 # Combines the trials of all tasks into the results.
 set -eu
 cd /home/user
-exec /opt/numsim merge quantization-variance /home/user/slurm/shards/* --out /home/user/slurm
+exec /opt/numsim merge quantization-variance --shards-in /home/user/slurm/shards --out /home/user/slurm

@@ -1,0 +1,28 @@
+// Keeps apart processes that write or run the sweep of one directory.
+#pragma once
+
+#include <filesystem>
+
+namespace numsim::experiments::sweep {
+
+// The file of the lock as launch.sh knows it, a descriptor that its tasks inherit.
+inline constexpr int kLockDescriptor = 9;
+
+// The lock of sweep/lock: that of this process, then of the launch.sh that it becomes, then of the tasks,
+// and free once all of them have ended. On a file system without locks it does nothing.
+class SweepLock {
+ public:
+  // Takes it. Throws Error if another process has it or the file cannot be written.
+  explicit SweepLock(const std::filesystem::path& folder);
+  ~SweepLock();
+  SweepLock(SweepLock&& other) noexcept;
+  SweepLock& operator=(SweepLock&&) = delete;
+
+  // Makes it file 9 of the program that this process becomes.
+  void PassOn() const;
+
+ private:
+  int file_ = -1;
+};
+
+}  // namespace numsim::experiments::sweep
