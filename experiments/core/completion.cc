@@ -188,6 +188,7 @@ void Complete(const Experiment& experiment,
   for (const std::string& output : report.outputs) {
     manifest.outputs.push_back(DescribeOutput(directory, output));
   }
+  manifest.outputs.push_back(DescribeOutput(directory, kSettingsFile));
   WriteManifest(directory / kManifestFile, manifest);
   report.outputs.emplace_back(kManifestFile);
 }

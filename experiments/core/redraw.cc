@@ -35,17 +35,13 @@ Table ReadTable(const TableSpec& spec,
   const std::string name = spec.name + ".csv";
   const fs::path path = directory / name;
   const auto is_named = [&](const OutputFile& output) { return output.path == name; };
-  const auto entry = std::find_if(listed.begin(), listed.end(), is_named);
-  if (entry == listed.end()) {
+  if (!Exists(path) && std::any_of(listed.begin(), listed.end(), is_named)) {
+    throw Error::Format("table {} is missing in {}", name, directory.string());
+  }
+  if (!CheckOutput(directory, listed, name)) {
     throw Error::Format("{}: does not list {}; was it made by another version of numsim?",
                         (directory / kManifestFile).string(),
                         name);
-  }
-  if (!Exists(path)) throw Error::Format("table {} is missing in {}", name, directory.string());
-  if (DescribeOutput(directory, name).sha256 != entry->sha256) {
-    throw Error::Format("{}: changed since the run that wrote it: its SHA-256 is not the one in {}",
-                        path.string(),
-                        kManifestFile);
   }
   Table table = ReadCsv(path);
   const auto same = [](const std::string& found, const Column& column) {
@@ -61,8 +57,38 @@ Table ReadTable(const TableSpec& spec,
   return table;
 }
 
+// Throws Error naming the file if the settings are not those of the run. Older versions list no settings
+// among the outputs; then the options of the manifest are compared.
+void CheckSettings(const StoredSettings& stored,
+                   const std::vector<OutputFile>& listed,
+                   const fs::path& directory) {
+  if (CheckOutput(directory, listed, kSettingsFile)) return;
+  const auto manifest = nlohmann::json::parse(ReadText(directory / kManifestFile));
+  StoredSettings of_run = stored;
+  try {
+    of_run.experiment = manifest.at("experiment");
+    of_run.settings.options = manifest.at("options");
+    auto& options = of_run.settings.options;
+    options.erase("seeds");  // which --until-decided may have raised
+    of_run.settings.preset = options.at("preset");
+    options.erase("preset");
+    of_run.settings.seed = std::stoull(options.at("seed"));
+    options.erase("seed");
+  } catch (const std::exception&) {
+    throw Error::Format(
+        "{}: expected the manifest of a numsim run, found no experiment and options",
+        (directory / kManifestFile).string());
+  }
+  const std::string difference =
+      FirstDifference(stored, (directory / kSettingsFile).string(), of_run, "manifest.json");
+  if (difference.empty()) return;
+  throw Error::Format(
+      "{}: one of these files has been changed: {}", directory.string(), difference);
+}
+
 // Replaces the manifest's list of outputs; the rest still describes the run of the CSV files.
-void UpdateManifest(const fs::path& directory, const std::vector<std::string>& outputs) {
+void UpdateManifest(const fs::path& directory, std::vector<std::string> outputs) {
+  outputs.emplace_back(kSettingsFile);
   const fs::path path = directory / kManifestFile;
   auto manifest = nlohmann::ordered_json::parse(ReadText(path));  // ListedOutputs has read it.
   auto list = nlohmann::ordered_json::array();
@@ -88,6 +114,7 @@ RunReport Redraw(const Experiment& experiment, const fs::path& directory) {
   RunReport report;
   Tables tables;
   const std::vector<OutputFile> listed = ListedOutputs(directory);
+  CheckSettings(ReadSettings(directory / kSettingsFile), listed, directory);
   stored.settings.seeds = std::max(stored.settings.seeds, SeedsOfResults(directory));
   for (const TableSpec& spec : experiment.tables) {
     tables[spec.name] = ReadTable(spec, listed, directory);

@@ -6,7 +6,6 @@
 #include <system_error>
 
 #include "experiments/core/journal.h"
-#include "experiments/core/json_error.h"
 #include "numsim/base/error.h"
 #include "numsim/io/durable.h"
 #include "numsim/io/input_file.h"
@@ -208,20 +207,7 @@ int SeedsOfResults(const fs::path& directory) {
 }
 
 std::vector<OutputFile> ListedOutputs(const fs::path& directory) {
-  const fs::path path = directory / kManifestFile;
-  const std::string text = ReadText(path);
-  std::vector<OutputFile> outputs;
-  try {
-    const auto manifest = nlohmann::json::parse(text);
-    for (const auto& output : manifest.at("outputs")) {
-      outputs.push_back({output.at("path"), output.at("bytes"), output.at("sha256")});
-    }
-  } catch (const nlohmann::json::exception& error) {
-    throw Error::Format("{}: expected the manifest of a numsim run, found: {}",
-                        path.string(),
-                        PlainJsonMessage(error.what()));
-  }
-  return outputs;
+  return ReadOutputs(directory / kManifestFile);
 }
 
 void RemoveOutputs(const Experiment& experiment, const fs::path& directory) {

@@ -18,6 +18,7 @@
 #include "numsim/base/split_list.h"
 #include "numsim/io/atomic_file.h"
 #include "numsim/io/input_file.h"
+#include "numsim/io/manifest.h"
 #include "numsim/stats/family.h"
 
 namespace numsim::experiments {
@@ -94,6 +95,30 @@ int CountIn(const Json& json, int least, const std::filesystem::path& path) {
                       least,
                       kMost,
                       json.dump());
+}
+
+constexpr const char* kDigest = "sha256";
+
+// Returns the text of a settings file: these fields, and the digest of the text without it.
+std::string TextOf(Json json) {
+  json[kDigest] = Sha256OfText(json.dump(2) + "\n");
+  return json.dump(2) + "\n";
+}
+
+// Throws Error unless the fields have the names of settings, and the text is that of WriteSettings. Files
+// of older versions have no digest.
+void CheckUnchanged(Json json, const std::string& text, const std::filesystem::path& path) {
+  const std::vector<std::string> known = {
+      "experiment", "preset", "seed", "seeds", "max_seeds", "options", kDigest};
+  for (const auto& [name, value] : json.items()) {
+    if (std::find(known.begin(), known.end(), name) != known.end()) continue;
+    const std::string list = fmt::format("{}", fmt::join(known, ", "));
+    throw Error::Format("{}: {}", path.string(), NotOneOf("field", name, list).what());
+  }
+  if (json.erase(kDigest) == 0 || TextOf(std::move(json)) == text) return;
+  throw Error::Format(
+      "{}: has been changed since it was written: its SHA-256 is another; restore it from a copy",
+      path.string());
 }
 
 }  // namespace
@@ -246,7 +271,7 @@ void WriteSettings(const std::filesystem::path& path, const StoredSettings& stor
   json["options"] = settings.options;
   std::string text;
   try {
-    text = json.dump(2) + "\n";
+    text = TextOf(std::move(json));
   } catch (const Json::exception&) {  // Invalid UTF-8 is the only thing that dump rejects.
     throw Error::Format("{}: an option's value is not valid UTF-8", path.string());
   }
@@ -272,6 +297,7 @@ StoredSettings ReadSettings(const std::filesystem::path& path) {
         throw Error::Format("{}: {} is no option of an experiment", path.string(), name);
       }
     }
+    CheckUnchanged(json, text, path);
     return stored;
   } catch (const Json::exception& error) {
     throw Error::Format("{}: expected the settings of a numsim run, found: {}",

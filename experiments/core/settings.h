@@ -45,10 +45,12 @@ struct StoredSettings {
   Settings settings;
 };
 
-// Writes the settings, replacing the file in one step. Throws Error when it cannot be written.
+// Writes the settings with a digest of them, replacing the file in one step. Throws Error when it
+// cannot be written.
 void WriteSettings(const std::filesystem::path& path, const StoredSettings& stored);
 
-// Reads the settings. Throws Error naming the file when it cannot be read or is no settings file.
+// Reads the settings. Throws Error naming the file when it cannot be read, is no settings file, or has
+// been changed since it was written; files of older versions have no digest that would show it.
 StoredSettings ReadSettings(const std::filesystem::path& path);
 
 // Reads settings of `experiment`, and adds its options that they lack (AddNewOptions). Throws Error

@@ -47,7 +47,8 @@ class CompletionTest : public RunFixture {
       EXPECT_EQ(output.at("sha256"), Sha256Hex(directory / listed.back())) << listed.back();
       EXPECT_EQ(output.at("bytes"), fs::file_size(directory / listed.back())) << listed.back();
     }
-    listed.push_back("manifest.json");
+    EXPECT_EQ(listed.back(), "settings.json");  // was written at the start
+    listed.back() = "manifest.json";
     EXPECT_EQ(listed, report.outputs);
   }
 };
@@ -187,6 +188,60 @@ TEST_F(CompletionTest, RedrawOfOtherOptionsIsAnErrorNamingFileAndOption) {
   less.options.pop_back();
   EXPECT_THAT(ErrorOf([&] { Redraw(less, out); }),
               AllOf(HasSubstr(settings), HasSubstr("has option --" + gone)));
+}
+
+TEST_F(CompletionTest, RedrawOfChangedSettingsIsAnError) {
+  const fs::path out = Directory("out"), path = out / "settings.json";
+  Run(MadeUpExperiment(), Options(out));
+  const std::string text = Bytes(path);
+  const auto put = [&](const std::string& from, const std::string& to) {
+    std::string changed = text;
+    changed.replace(changed.find(from), from.size(), to);
+    std::ofstream(path) << changed;
+  };
+  const auto error = [&] { return ErrorOf([&] { Redraw(MadeUpExperiment(), out); }); };
+  put("\"rows\": \"2\"", "\"rows\": \"3\"");
+  EXPECT_EQ(
+      error(),
+      path.string() +
+          ": has been changed since it was written: its SHA-256 is another; restore it from a copy");
+  EXPECT_NE(ErrorOf([&] { Merge(MadeUpExperiment(), {out}, Directory("merged"), {}); }),
+            "no error");
+  EXPECT_NE(ErrorOf([&] { Run(MadeUpExperiment(), Resume(out)); }), "no error");
+  // Without its digest, the manifest knows another one.
+  put(text.substr(text.find(",\n  \"sha256\"")), "\n}\n");
+  EXPECT_THAT(error(), HasSubstr(path.string() + ": changed since the run that wrote it"));
+}
+
+// An older version put no digest of the settings anywhere; its manifest has the same options.
+TEST_F(CompletionTest, RedrawComparesSettingsOfOlderVersionsWithTheManifest) {
+  const fs::path out = Directory("out"), path = out / "settings.json";
+  Run(MadeUpExperiment(), Options(out));
+  nlohmann::json manifest = ManifestOf(out), settings = nlohmann::json::parse(Bytes(path));
+  settings.erase("sha256");
+  auto& outputs = manifest["outputs"];
+  ASSERT_EQ(outputs.back()["path"], "settings.json");
+  outputs.erase(outputs.size() - 1);
+  const auto error = [&](const nlohmann::json& of_settings) {
+    std::ofstream(path) << of_settings.dump();
+    std::ofstream(out / "manifest.json") << manifest.dump();
+    return ErrorOf([&] { Redraw(MadeUpExperiment(), out); });
+  };
+  EXPECT_EQ(error(settings), "no error");
+  EXPECT_EQ(ManifestOf(out)["outputs"].back()["path"], "settings.json") << "known from now on";
+  for (const auto& [name, value] : {std::pair<const char*, nlohmann::json>{"seed", 6},
+                                    {"preset", "paper"},
+                                    {"options", {{"rows", "junk"}, {"shapes", "ab,cde,f"}}},
+                                    {"options", {{"rows", "2"}, {"shapes", "ab,cde,g"}}}}) {
+    nlohmann::json changed = settings;
+    changed[name] = value;
+    EXPECT_THAT(
+        error(changed),
+        AllOf(HasSubstr("one of these files has been changed: --"), HasSubstr("manifest.json")))
+        << value;
+  }
+  manifest.erase("options");
+  EXPECT_THAT(error(settings), HasSubstr("found no experiment and options"));
 }
 
 TEST_F(CompletionTest, WhatKilledProcessesLeftIsSwept) {

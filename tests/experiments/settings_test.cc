@@ -13,6 +13,7 @@
 
 #include "experiments/core/option_names.h"
 #include "numsim/base/error.h"
+#include "numsim/io/input_file.h"
 #include "tests/experiments/made_up_experiment.h"
 #include "tests/support/error_of.h"
 #include "tests/support/temporary_directory.h"
@@ -228,6 +229,10 @@ TEST(StoredSettings, BadFileIsNamed) {
     std::ofstream(path) << bad;
     EXPECT_THAT(ErrorOf([&] { ReadSettings(path); }), HasSubstr(path.string())) << bad;
   }
+  std::ofstream(path) << "{";
+  EXPECT_THAT(ErrorOf([&] { ReadSettings(path); }),
+              HasSubstr(path.string() +
+                        ": expected the settings of a numsim run, found: parse error at line 1"));
 }
 
 TEST(StoredSettings, NumbersAndNamesAreNotBelieved) {
@@ -254,6 +259,44 @@ TEST(StoredSettings, NumbersAndNamesAreNotBelieved) {
             path.string() + ": preset is no option of an experiment");
 }
 
+// Flips a bit of every byte, removes each and repeats each.
+TEST(StoredSettings, AnyChangedByteIsRefused) {
+  const TemporaryDirectory directory;
+  const std::filesystem::path path = directory.Path() / "settings.json";
+  WriteSettings(path, {"made_up", With("64")});
+  const std::string good = ReadText(path);
+  const auto refuses = [&](const std::string& text) {
+    std::ofstream(path) << text;
+    return ErrorOf([&] { ReadSettings(path); }) != "no error";
+  };
+  EXPECT_FALSE(refuses(good));
+  for (size_t i = 0; i < good.size(); ++i) {
+    std::string flipped = good, shorter = good, longer = good;
+    flipped[i] = static_cast<char>(flipped[i] ^ (1 << (i % 7)));
+    shorter.erase(i, 1);
+    longer.insert(i, 1, good[i]);
+    EXPECT_TRUE(refuses(flipped) && refuses(shorter) && refuses(longer)) << i;
+  }
+}
+
+TEST(StoredSettings, OfOlderVersionsHaveNoDigest) {
+  const TemporaryDirectory directory;
+  const std::filesystem::path path = directory.Path() / "settings.json";
+  std::ofstream(path) << R"({"options": {"k": "v"}, "seeds": 2, "seed": 0, "preset": "quick",)"
+                         R"( "experiment": "a"})";
+  EXPECT_EQ(ReadSettings(path).settings.Get("k"), "v");
+}
+
+TEST(StoredSettings, UnknownFieldsAreRefused) {
+  const TemporaryDirectory directory;
+  const std::filesystem::path path = directory.Path() / "settings.json";
+  std::ofstream(path)
+      << R"({"options": {}, "sha257": "", "seeds": 2, "seed": 0, "preset": "quick",)"
+         R"( "experiment": "a"})";
+  EXPECT_THAT(ErrorOf([&] { ReadSettings(path); }),
+              HasSubstr("field 'sha257' is not one of experiment, preset, seed, seeds, max_seeds"));
+}
+
 TEST(FirstDifference, NamesTheOptionAndBothValues) {
   const StoredSettings a = {"made_up", MakeSettings(MadeUpExperiment(), "quick", 0, 1, {})};
   StoredSettings b = a;
@@ -264,8 +307,25 @@ TEST(FirstDifference, NamesTheOptionAndBothValues) {
   EXPECT_EQ(FirstDifference(a, "A", b, "B"), "--rows is \"2\" in A and \"9\" in B");
   b.settings.seed = 4;
   EXPECT_EQ(FirstDifference(a, "A", b, "B"), "--seed is \"0\" in A and \"4\" in B");
+  b.settings.seeds = 5;
+  b.settings.seed = a.settings.seed;
+  EXPECT_EQ(FirstDifference(a, "A", b, "B"), "--seeds is \"1\" in A and \"5\" in B");
+  b.settings.preset = "paper";
+  EXPECT_EQ(FirstDifference(a, "A", b, "B"), "--preset is \"quick\" in A and \"paper\" in B");
   b.experiment = "other";
   EXPECT_EQ(FirstDifference(a, "A", b, "B"), "experiment is \"made_up\" in A and \"other\" in B");
+}
+
+// Looks and their level follow from it.
+TEST(FirstDifference, SeesTheMostSeeds) {
+  const StoredSettings a = {"made_up", MakeSettings(MadeUpExperiment(), "quick", 0, 2, {}, 12)};
+  StoredSettings b = a;
+  EXPECT_EQ(FirstDifference(a, "A", b, "B"), "");
+  b.settings.max_seeds = 13;
+  EXPECT_EQ(FirstDifference(a, "A", b, "B"), "--max-seeds is \"12\" in A and \"13\" in B");
+  b.settings.max_seeds = 0;
+  EXPECT_EQ(FirstDifference(a, "A", b, "B"), "--max-seeds is absent in B");
+  EXPECT_EQ(FirstDifference(b, "B", a, "A"), "--max-seeds is absent in B");
 }
 
 TEST(FirstDifference, NamesAnOptionThatOnlyOneHas) {

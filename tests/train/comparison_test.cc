@@ -5,6 +5,7 @@
 
 #include "numsim/config/config.h"
 #include "numsim/io/csv.h"
+#include "numsim/io/manifest.h"
 #include "numsim/plot/figure.h"
 #include "tests/support/io_fixture.h"
 
@@ -212,6 +213,30 @@ TEST_F(Comparison, RefusesWhatItCannotCompare) {
   PutTraining("cell", {}, Falling(5), {5});
   Put("cell/valid.csv", "step,loss,accuracy\n0,x,1\n");
   EXPECT_THAT(error_with(Path("cell")), ::testing::Not(::testing::StrEq(kNoError)));
+}
+
+// While there is no manifest, files may change: the training goes on.
+TEST_F(Comparison, FilesThatChangedSinceTheManifestAreRefused) {
+  const fs::path a = PutTraining("a", {}, Falling(5), {5, 4}),
+                 b = PutTraining("b", {"train.seed=1"}, Falling(5), {5, 4});
+  const auto error = [&] { return ErrorOf([&] { CompareTrainings({a, b}); }); };
+  EXPECT_EQ(error(), kNoError);
+  Manifest manifest;
+  for (const char* const name : {"config.toml", "train.csv", "valid.csv"}) {
+    manifest.outputs.push_back(DescribeOutput(b, name));
+  }
+  WriteManifest(b / "manifest.json", manifest);
+  EXPECT_EQ(error(), kNoError);
+  for (const OutputFile& output : manifest.outputs) {
+    const std::string good = Bytes(b / output.path);
+    std::string bad = good;
+    bad[bad.rfind('5')] = '6';
+    Put("b/" + output.path, bad);
+    ExpectMessage(error(), {(b / output.path).string() + ": changed since the run that wrote it"});
+    Put("b/" + output.path, good);
+  }
+  Put("b/manifest.json", "{");
+  ExpectMessage(error(), {(b / "manifest.json").string(), "expected the manifest of a numsim run"});
 }
 
 TEST_F(Comparison, OutputThatExistsIsNotReplaced) {

@@ -4,6 +4,7 @@
 #include <sched.h>
 #include <sys/utsname.h>
 
+#include <algorithm>
 #include <ctime>
 #include <fstream>
 #include <nlohmann/json.hpp>
@@ -11,6 +12,7 @@
 
 #include "numsim/base/require.h"
 #include "numsim/io/atomic_file.h"
+#include "numsim/io/input_file.h"
 #include "numsim/io/shared/sha256.h"
 
 namespace numsim {
@@ -100,6 +102,34 @@ std::string UtcNow() {
   char text[32];
   std::strftime(text, sizeof(text), "%Y-%m-%dT%H:%M:%SZ", &parts);
   return text;
+}
+
+std::vector<OutputFile> ReadOutputs(const std::filesystem::path& manifest) {
+  std::vector<OutputFile> outputs;
+  try {
+    const Json json = Json::parse(ReadText(manifest));
+    for (const Json& output : json.at("outputs")) {
+      outputs.push_back({output.at("path"), output.at("bytes"), output.at("sha256")});
+    }
+  } catch (const Json::exception& error) {
+    const std::string_view what = error.what();  // begins with "[json.exception.KIND.NUMBER] "
+    throw Error::Format("{}: expected the manifest of a numsim run, found: {}",
+                        manifest.string(),
+                        what.substr(what.find("] ") + 2));
+  }
+  return outputs;
+}
+
+bool CheckOutput(const std::filesystem::path& directory,
+                 const std::vector<OutputFile>& listed,
+                 std::string_view name) {
+  const auto is_named = [&](const OutputFile& output) { return output.path == name; };
+  const auto entry = std::find_if(listed.begin(), listed.end(), is_named);
+  if (entry == listed.end()) return false;
+  if (DescribeOutput(directory, name).sha256 == entry->sha256) return true;
+  throw Error::Format(
+      "{}: changed since the run that wrote it: its SHA-256 is not the one in manifest.json",
+      (directory / name).string());
 }
 
 OutputFile DescribeOutput(const std::filesystem::path& directory, std::string_view path) {

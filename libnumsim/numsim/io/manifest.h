@@ -63,6 +63,15 @@ std::string UtcNow();
 // Returns the size and SHA-256 of directory/path. Throws Error if it cannot be read.
 OutputFile DescribeOutput(const std::filesystem::path& directory, std::string_view path);
 
+// Returns the outputs that a manifest lists. Throws Error naming the file if it is no manifest.
+std::vector<OutputFile> ReadOutputs(const std::filesystem::path& manifest);
+
+// Throws Error naming the file if `listed` has this output with another SHA-256 than directory/name has.
+// Returns whether it is listed.
+bool CheckOutput(const std::filesystem::path& directory,
+                 const std::vector<OutputFile>& listed,
+                 std::string_view name);
+
 // Returns the SHA-256 of the bytes of a text as 64 lower-case hexadecimal digits.
 std::string Sha256OfText(std::string_view text);
 

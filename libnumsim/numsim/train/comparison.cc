@@ -10,6 +10,7 @@
 #include "numsim/base/error.h"
 #include "numsim/config/config.h"
 #include "numsim/io/csv.h"
+#include "numsim/io/manifest.h"
 #include "numsim/train/internal/curve.h"
 #include "numsim/train/internal/loss_history.h"
 #include "numsim/train/shared/run_files.h"
@@ -59,6 +60,17 @@ double RecentLoss(const Curve& curve) {
     ++count;
   }
   return sum / count;
+}
+
+// Throws Error naming a file that has been changed since the training ended. While it lasts there is no
+// manifest.
+void CheckFiles(const fs::path& directory) {
+  std::error_code ignored;
+  if (!fs::exists(directory / kManifestFile, ignored)) return;
+  const std::vector<OutputFile> listed = ReadOutputs(directory / kManifestFile);
+  for (const std::string& name : {std::string(kConfigFile), CsvFile("train"), CsvFile("valid")}) {
+    CheckOutput(directory, listed, name);
+  }
 }
 
 ComparedTraining ReadTraining(const fs::path& directory, const TrainConfig& config) {
@@ -205,6 +217,7 @@ TrainComparison CompareTrainings(const std::vector<fs::path>& directories) {
   TrainComparison comparison;
   std::vector<Keys> configs;
   for (const fs::path& directory : directories) {
+    CheckFiles(directory);
     const TrainConfig config = ReadTrainConfig(directory / kConfigFile, {});
     if (configs.empty()) comparison.kind = config.model.kind;
     const std::string unit = LossLabel(config.model.kind), first = LossLabel(comparison.kind);

@@ -33,7 +33,8 @@ struct TrainComparison {
 
 // Reads config.toml, train.csv and valid.csv of each directory; the trainings need not have ended.
 // Throws Error naming the directory or file: fewer than two directories, one given twice, one that
-// does not exist or holds no training, a training without a step, losses of different units.
+// does not exist or holds no training, a training without a step, losses of different units, a file that
+// has been changed since the training ended (by the SHA-256 in manifest.json).
 TrainComparison CompareTrainings(const std::vector<std::filesystem::path>& directories);
 
 // Returns lines of text for a terminal: losses per training, and the keys that differ.
