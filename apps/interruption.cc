@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <csignal>
 #include <utility>
 
 #include "experiments/sweep/scripts.h"
@@ -12,13 +13,21 @@ namespace {
 std::atomic<bool> interrupted = false;
 static_assert(std::atomic<bool>::is_always_lock_free);  // a signal handler sets it
 
+// The second signal, also of the other kind, ends the program: the signal is then sent again, to its
+// default effect, which it has once the handler has returned.
+void Interrupt(int signal) {
+  if (!interrupted.exchange(true)) return;
+  std::signal(signal, SIG_DFL);
+  ::raise(signal);
+}
+
 }  // namespace
 
 InterruptScope::InterruptScope() {
   interrupted = false;
   struct sigaction action = {};
-  action.sa_handler = [](int) { interrupted = true; };
-  action.sa_flags = SA_RESETHAND | SA_RESTART;
+  action.sa_handler = Interrupt;
+  action.sa_flags = SA_RESTART;
   for (size_t i = 0; i < kCount; ++i) sigaction(kSignals[i], &action, &before_[i]);
 }
 

@@ -16,7 +16,7 @@ namespace numsim::apps {
 using experiments::kStoppedBySignal;
 
 // During its lifetime, the first SIGINT or SIGTERM only sets Flag(), which the work polls where it
-// can stop without loss. A second one has its default effect. One object at a time.
+// can stop without loss. A second one, of either kind, has its default effect. One object at a time.
 class InterruptScope {
  public:
   InterruptScope();

@@ -1,15 +1,15 @@
 #include "experiments/core/shard_owner.h"
 
 #include <fcntl.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
-#include <chrono>
+#include <cstdint>
 #include <cstdio>
 #include <nlohmann/json.hpp>
 #include <system_error>
-#include <thread>
 #include <vector>
 
 #include "experiments/core/result_directory.h"
@@ -28,7 +28,7 @@ using Json = nlohmann::ordered_json;
 
 constexpr std::string_view kExtension = ".owner";
 
-// A process, as an owner file names it. All fields empty: a file that is not written yet, or torn.
+// A process, as an owner file names it. All fields empty: a file that names none.
 struct Owner {
   ProcessName name;
   std::string since;  // UTC, for people
@@ -39,8 +39,10 @@ struct Owner {
 bool IsThisProcess(const Owner& owner) { return owner.name == ThisProcess(); }
 
 Owner Read(const fs::path& path) {
-  Owner owner;
+  constexpr uintmax_t kLongest = 1 << 14;  // bytes; five names of at most 255
   try {
+    std::error_code status;
+    if (fs::file_size(path, status) > kLongest || status) return {};
     const Json json = Json::parse(ReadText(path));
     return {.name = {.host = json.at("host"),
                      .boot = json.at("boot"),
@@ -66,24 +68,13 @@ std::string ToText(const Owner& owner) {
   return json.dump(2) + "\n";
 }
 
-// Reads an owner, giving a process that has just created the file a second to write it.
-Owner ReadWritten(const fs::path& path) {
-  Owner owner = Read(path);
-  for (int attempt = 0; attempt < 100 && owner.name.host.empty() && Exists(path); ++attempt) {
-    std::this_thread::sleep_for(std::chrono::milliseconds(10));
-    owner = Read(path);
-  }
-  return owner;
-}
-
+// Whoever wrote a file that names no process may be alive, on another host.
 Life LifeOf(const Owner& owner) {
-  // A live process writes its file within microseconds of creating it (ReadWritten), so an empty one
-  // is what a loss of power has left.
-  return owner.name.host.empty() ? Life::kEnded : numsim::LifeOf(owner.name);
+  return owner.name.host.empty() ? Life::kUnknown : numsim::LifeOf(owner.name);
 }
 
 [[noreturn]] void Refuse(const fs::path& path, const Owner& owner, Life life) {
-  const std::string who = owner.name.host.empty() ? "an unknown process"
+  const std::string who = owner.name.host.empty() ? "the file does not say which"
                                                   : fmt::format("process {} of host {}, since {}",
                                                                 owner.name.process,
                                                                 owner.name.host,
@@ -95,21 +86,47 @@ Life LifeOf(const Owner& owner) {
       life == Life::kRunning ? "" : "; if it has ended, --take-over continues in its place");
 }
 
-// Creates the file with that text. Returns false if it exists.
-bool Create(const fs::path& path, const std::string& text) {
+// Writes a new file. Returns false and sets errno if that fails.
+bool Write(const fs::path& path, const std::string& text) {
   const int file = ::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
-  if (file < 0 && errno == EEXIST) return false;
-  bool written = file >= 0;
-  if (written) {
-    written = ::write(file, text.data(), text.size()) == static_cast<ssize_t>(text.size()) &&
-              !SyncDescriptor(file);
-    // Network file systems report a full disk only here.
-    if (::close(file) != 0) written = false;
+  if (file < 0) return false;
+  bool written = ::write(file, text.data(), text.size()) == static_cast<ssize_t>(text.size()) &&
+                 !SyncDescriptor(file);
+  // Network file systems report a full disk only here.
+  if (::close(file) != 0) written = false;
+  const int reason = errno;
+  if (!written) ::unlink(path.c_str());
+  errno = reason;
+  return written;
+}
+
+// Gives a file a second name, which must be new. Returns false and sets errno if that fails.
+bool Link(const fs::path& path, const fs::path& name) {
+  if (::link(path.c_str(), name.c_str()) == 0) return true;
+  const int reason = errno;
+  struct stat found {};
+  // Over a network, a reply that was lost makes a link that succeeded look like one that exists.
+  const bool succeeded = ::stat(path.c_str(), &found) == 0 && found.st_nlink == 2;
+  errno = reason;
+  return succeeded;
+}
+
+// Creates the file with that text. Returns false if it exists. Where files have links, the name appears
+// with the whole text, whenever the power is lost.
+bool Create(const fs::path& path, const std::string& text) {
+  const fs::path aside = path.parent_path() / (TemporaryPrefix() + path.filename().string());
+  bool created = Write(aside, text);
+  if (created) {
+    created = Link(aside, path);
+    const int reason = errno;
+    ::unlink(aside.c_str());
+    errno = reason;
+    const bool has_links = created || (errno != EPERM && errno != ENOTSUP && errno != ENOSYS);
+    if (!has_links) created = Write(path, text);
   }
-  if (written) return true;
-  const std::string reason = std::generic_category().message(errno);
-  if (file >= 0) ::unlink(path.c_str());
-  throw Error::Format("{}: cannot be written: {}", path.string(), reason);
+  if (created || errno == EEXIST) return created;
+  throw Error::Format(
+      "{}: cannot be written: {}", path.string(), std::generic_category().message(errno));
 }
 
 // Removes the file of an owner that was found to be gone; not that of a process that has meanwhile
@@ -124,7 +141,7 @@ void RemoveStale(const fs::path& path, const Owner& stale) {
 
 // Removes the file if its owner has ended. Throws Error if the owner may be running.
 void Settle(const fs::path& path, bool take_over) {
-  const Owner owner = ReadWritten(path);
+  const Owner owner = Read(path);
   const Life life = LifeOf(owner);
   if (life == Life::kRunning || (life == Life::kUnknown && !take_over)) {
     if (Exists(path)) Refuse(path, owner, life);

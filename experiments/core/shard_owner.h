@@ -3,8 +3,8 @@
 // The file journal/SHARD-of-COUNT.owner exists as long as the process runs the shard. It is created
 // exclusively, which every file system does, and needs no lock. It names the host, the boot of the
 // host, the process and its start. A file of a process of this host that has ended is stale and is
-// replaced. Whether a process of another host has ended cannot be told from here: such a file stays
-// until a user takes the shard over.
+// replaced. Whether a process of another host has ended cannot be told from here, nor which process a
+// torn file meant: such a file stays until a user takes the shard over.
 #pragma once
 
 #include <filesystem>
@@ -15,8 +15,8 @@ namespace numsim::experiments {
 class ShardOwner {
  public:
   // Takes ownership of the shard in `directory`, whose journal folder exists. With `take_over`, also
-  // from a process of another host. Throws Error naming the owner if a process owns this shard, or one
-  // of another count that shares trials with it, and may still be running.
+  // from a process of another host, or an unknown one. Throws Error naming the owner if a process owns
+  // this shard, or one of another count that shares trials with it, and may still be running.
   ShardOwner(const std::filesystem::path& directory, int index, int count, bool take_over);
   // Releases it.
   ~ShardOwner();

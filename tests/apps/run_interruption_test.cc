@@ -1,4 +1,5 @@
 // `numsim run` ended by signals: exit code, message, and what --resume makes of the rest.
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <sys/mount.h>
 
@@ -178,14 +179,18 @@ TEST_F(RunInterruption, AFullDiskIsAnErrorAndResumesOnceThereIsRoom) {
   EXPECT_EQ(umount(disk.c_str()), 0);
 }
 
-TEST_F(RunInterruption, ASecondSignalEndsAtOnce) {
-  Background run(Directory(), Words(std::string(kLongTrial) + "long"));
-  ASSERT_TRUE(WaitForLines(Path("long") / "settings.json", 1));
-  std::this_thread::sleep_for(std::chrono::milliseconds(200));
-  run.Signal(SIGTERM);
-  std::this_thread::sleep_for(std::chrono::milliseconds(200));
-  run.Signal(SIGTERM);
-  EXPECT_EQ(run.Wait(), 128 + SIGTERM);
+TEST_F(RunInterruption, ASecondSignalOfEitherKindEndsAtOnce) {
+  for (const auto& [first, second] :
+       {std::pair{SIGTERM, SIGTERM}, {SIGINT, SIGTERM}, {SIGTERM, SIGINT}}) {
+    const std::string out = fmt::format("{}-{}", first, second);
+    Background run(Directory(), Words(std::string(kLongTrial) + out));
+    ASSERT_TRUE(WaitForLines(Path(out) / "settings.json", 1));
+    std::this_thread::sleep_for(std::chrono::milliseconds(200));
+    run.Signal(first);
+    std::this_thread::sleep_for(std::chrono::milliseconds(200));
+    run.Signal(second);
+    EXPECT_EQ(run.Wait(), 128 + second) << out;
+  }
 }
 
 }  // namespace

@@ -55,6 +55,44 @@ TEST(TomlText, ErrorsNameTheLine) {
             "x.toml:2: a key of more than 8 parts");
 }
 
+TEST(TomlText, TextWithNulIsRefused) {
+  const auto error = [](std::string_view text) {
+    return ErrorOf([&] { ParseTrainConfig(text, "x.toml", {}, {}); });
+  };
+  constexpr const char* kMessage =
+      "x.toml:2: text with the character U+0000, which numsim does not take";
+  EXPECT_EQ(error("[data]\npath = \"nul/a\\u0000b\""), kMessage);
+  EXPECT_EQ(error("[[linear.override]]\nlayers = \"\\u0000\""), kMessage);
+  EXPECT_EQ(error("\nx = ['a', \"b\\u0000\"]"), kMessage);
+  EXPECT_EQ(ErrorOf([] { ParseTrainConfig("", "x.toml", {}, {"data.path=\"a\\u0000b\""}); }),
+            "--set:1: text with the character U+0000, which numsim does not take");
+}
+
+TEST(TomlText, APartOfAKeyInQuotesIsNotTakenForSeveralOrNone) {
+  const auto error = [](std::string_view text) {
+    return ErrorOf([&] { ParseTrainConfig(text, "x.toml", {}, {}); });
+  };
+  const auto message = [](std::string_view line, std::string_view part) {
+    return fmt::format(
+        "x.toml:{}: '{}' in quotes is one part of a key; expected a name without dots", line, part);
+  };
+  EXPECT_EQ(error("\"train.steps\" = 5"), message("1", "train.steps"));
+  EXPECT_EQ(error("\n'train.steps' = 5"), message("2", "train.steps"));
+  EXPECT_EQ(error("[\"linear.all\"]\nkind = 'mx'"), message("1", "linear.all"));
+  EXPECT_EQ(error("train = {'a.b' = 5}"), message("1", "a.b"));
+  EXPECT_EQ(error("''.train.steps = 5"), message("1", ""));
+  EXPECT_EQ(error("train.''.steps = 5"), message("1", ""));
+  EXPECT_EQ(ParseTrainConfig("\"train\".'steps' = 5", "x.toml", {}, {}).train.steps, 5u);
+}
+
+// 5 MB in less than a second.
+TEST(TomlText, AnUnknownKeyOfAnyLengthIsAShortMessage) {
+  const std::string key(5000000, 'k');
+  const std::string message = ErrorOf([&] { ParseTrainConfig(key + " = 1", "x.toml", {}, {}); });
+  EXPECT_LT(message.size(), 3000u);
+  EXPECT_THAT(message, ::testing::StartsWith("x.toml:1: kkk"));
+}
+
 TEST(TomlText, AnOverrideIsTextWithoutQuotes) {
   const TrainConfig config =
       ParseTrainConfig("", "x.toml", "/", {"data.kind=text", "data.path=/été.txt"});

@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <chrono>
 #include <filesystem>
 #include <fstream>
 #include <optional>
@@ -16,6 +17,7 @@ namespace {
 
 using ::testing::AllOf;
 using ::testing::HasSubstr;
+using ::testing::Not;
 
 namespace fs = std::filesystem;
 
@@ -54,7 +56,8 @@ TEST_F(ShardOwnerTest, OwnsAsLongAsItLives) {
   std::optional<ShardOwner> owner(std::in_place, out_, 0, 2, false);
   EXPECT_TRUE(fs::exists(file_));
   for (const bool take_over : {false, true}) {
-    EXPECT_THAT(ErrorOfOwning(0, 2, take_over), HasSubstr("another process is running"));
+    EXPECT_THAT(ErrorOfOwning(0, 2, take_over),
+                AllOf(HasSubstr("another process is running"), Not(HasSubstr("--take-over"))));
     EXPECT_THAT(ErrorOfOwning(0, 1, take_over), HasSubstr("0-of-2.owner: another process"));
     EXPECT_THAT(ErrorOfOwning(2, 4, take_over), HasSubstr("0-of-2.owner: another process"));
     EXPECT_EQ(ErrorOfOwning(1, 2, take_over), "no error");
@@ -91,11 +94,33 @@ TEST_F(ShardOwnerTest, AProcessBeforeThisStartOfTheHostIsReplaced) {
   EXPECT_FALSE(fs::exists(file_));
 }
 
-// As a loss of power leaves it.
-TEST_F(ShardOwnerTest, AFileThatStaysEmptyIsReplaced) {
-  std::ofstream(file_).flush();
-  EXPECT_EQ(ErrorOfOwning(0, 2), "no error");
-  EXPECT_FALSE(fs::exists(file_));
+// Empty, torn, of wrong types, and so long or deep that reading it would take a while.
+TEST_F(ShardOwnerTest, AFileThatNamesNoProcessNeedsTakeOver) {
+  PutOwner("process", "4194399");
+  const std::string whole = Bytes(file_);
+  for (const std::string& text : {std::string(),
+                                  whole.substr(0, whole.size() / 2),
+                                  std::string("junk"),
+                                  std::string("null"),
+                                  std::string("{\"host\": 3}"),
+                                  std::string(10000, '['),
+                                  std::string(1000000, '['),
+                                  std::string(100, '\0')}) {
+    SCOPED_TRACE(text.substr(0, 20));
+    std::ofstream(file_) << text;
+    const auto start = std::chrono::steady_clock::now();
+    EXPECT_THAT(
+        ErrorOfOwning(0, 2),
+        AllOf(HasSubstr("0-of-2.owner: another process is running trials of this shard: the "
+                        "file does not say which"),
+              HasSubstr("--take-over")));
+    EXPECT_THAT(ErrorOfOwning(0, 1), HasSubstr("--take-over"));
+    EXPECT_EQ(Bytes(file_), text);
+    EXPECT_EQ(ErrorOfOwning(0, 2, /*take_over=*/true), "no error");
+    EXPECT_FALSE(fs::exists(file_));
+    EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::seconds(5));
+    EXPECT_TRUE(fs::is_empty(out_ / "journal"));
+  }
 }
 
 TEST_F(ShardOwnerTest, RunAndMergeRespectIt) {

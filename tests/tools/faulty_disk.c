@@ -4,8 +4,8 @@
 //   FAULTY_DISK_STOP    N: the power fails before the N-th operation; the process ends with code 99
 //   FAULTY_DISK_BYTES   N: after N bytes the disk is full: writes fail with ENOSPC
 //   FAULTY_DISK_NO_SYNC 1: fsync does nothing, as if the program had not called it
-// An operation is a call that changes the folder or syncs: open with O_CREAT, write, rename, unlink, mkdir,
-// ftruncate, fsync and their kind.
+// An operation is a call that changes the folder or syncs: open with O_CREAT, write, rename, link, unlink,
+// mkdir, ftruncate, fsync and their kind.
 //
 // SHADOW/bytes/KEY holds the bytes of file KEY at its last fsync, or at the start of the first process.
 // SHADOW/names/KEY lists the names in folder KEY at its last fsync, and SHADOW/current/KEY at the end, as lines
@@ -230,6 +230,7 @@ OPEN(open64)
     return result;                                       \
   }
 CHANGE(rename, (const char* from, const char* to), (from, to), from)
+CHANGE(link, (const char* from, const char* to), (from, to), to)
 CHANGE(unlink, (const char* path), (path), path)
 CHANGE(remove, (const char* path), (path), path)
 CHANGE(rmdir, (const char* path), (path), path)

@@ -34,8 +34,8 @@ struct TrainSpeed {
   std::string_view unit = "tokens";  // or "examples"
   StepProfile profile;               // time per phase; the phases need not add up to `seconds`
   double layer_gflops = 0;           // GEMMs of the linear layers, 10^9 operations per second
-  // The same for a float32 GEMM of 512 x 512 matrices (64 x 64 on the scalar backend), measured at
-  // the end: summed in fixed order, and by the float32 library.
+  // The same for a float32 GEMM of 512 x 512 matrices (smaller ones where those take long), measured
+  // at the end: summed in fixed order, and by the float32 library.
   double float32_gflops = 0, library_gflops = 0;
 
   // Returns the fraction of `seconds` spent in the phase.

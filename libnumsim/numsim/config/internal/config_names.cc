@@ -103,6 +103,8 @@ std::string ByOtherName(std::string_view name) {
 std::string NearestKey(std::string_view wrong,
                        std::string_view last,
                        const std::vector<std::string>& names) {
+  constexpr size_t kLongest = 200;  // what is longer is no typo, and the distances take the product
+  if (wrong.size() > kLongest) return {};
   const std::string* nearest = nullptr;
   size_t least = 0;
   for (const std::string& name : names) {

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "numsim/base/error.h"
+#include "numsim/base/printable.h"
 #include "numsim/config/internal/toml_text.h"
 
 // toml++ asserts what documents can break, and then reports it well. Without assertions clang would
@@ -40,6 +41,7 @@ class Flattener {
     if (const toml::table* table = node.as_table()) {
       if (!key.empty()) Put(key, node, Kind::kTable);
       for (const auto& [part, value] : *table) {
+        CheckPart(part.str(), part.source().begin.line);
         Add(key.empty() ? std::string(part.str()) : fmt::format("{}.{}", key, part.str()),
             value,
             depth + 1);
@@ -63,6 +65,15 @@ class Flattener {
   }
 
  private:
+  // Parts are joined by dots, and a part in quotes must not be taken for several or for none.
+  void CheckPart(std::string_view part, size_t line) const {
+    if (!part.empty() && part.find('.') == part.npos) return;
+    throw Error::Format("{}:{}: '{}' in quotes is one part of a key; expected a name without dots",
+                        name_,
+                        line,
+                        Printable(part));
+  }
+
   ConfigValue& Put(const std::string& key, const toml::node& node, Kind kind) {
     LinedEntry added;
     added.begin = node.source().begin;
@@ -95,7 +106,7 @@ class Flattener {
   }
 
   // Returns the value of a node that is neither an array nor a table.
-  static ConfigValue ValueOf(const toml::node& node) {
+  ConfigValue ValueOf(const toml::node& node) const {
     ConfigValue value;
     value.kind = Kind::kDate;
     if (const auto* flag = node.as_boolean()) {
@@ -110,6 +121,11 @@ class Flattener {
     } else if (const auto* text = node.as_string()) {
       value.kind = Kind::kText;
       value.text = text->get();
+      if (value.text.find('\0') != std::string::npos) {  // would end the name of a file
+        throw Error::Format("{}:{}: text with the character U+0000, which numsim does not take",
+                            name_,
+                            node.source().begin.line);
+      }
     }
     return value;
   }

@@ -3,10 +3,10 @@
 
 #include <algorithm>
 #include <chrono>
+#include <span>
 #include <vector>
 
 #include "numsim/arith/accumulation_mode.h"
-#include "numsim/backend/backend.h"
 #include "numsim/formats/format_table.h"
 #include "numsim/gemm/gemm.h"
 #include "numsim/random/distributions.h"
@@ -26,22 +26,28 @@ GemmOperand AsSquare(std::span<const float> values, size_t n) {
   return operand;
 }
 
-// Returns the operations per second of the fastest of several GEMMs, repeated for 1/20 s. Uses
-// smaller matrices on the scalar reference backend, which would take seconds for one large GEMM.
+// Returns the operations per second of the fastest of several GEMMs, in about 1/20 s. The matrices grow
+// to 512 x 512 as long as that time allows: without vector instructions one such GEMM would take seconds.
 double ProductRate(const AccumulationMode& rule) {
-  const size_t size = UsesScalarReference() ? 64 : 512;
+  constexpr size_t kSmallest = 32, kLargest = 512;
   constexpr double kSeconds = 0.05;
-  std::vector<float> a(size * size), b(size * size), out(size * size);
+  std::vector<float> a(kLargest * kLargest), b(a.size()), out(a.size());
   FillNormal({1, 0}, 0, a);
   FillNormal({1, 1}, 0, b);
-  double best = 0, spent = 0;
-  while (spent < kSeconds) {
+  const auto seconds = [&](size_t size) {
+    const std::span<float> left(a.data(), size * size), right(b.data(), size * size);
     const auto start = std::chrono::steady_clock::now();
-    Gemm(AsSquare(a, size), AsSquare(b, size), rule, out);
-    const std::chrono::duration<double> time = std::chrono::steady_clock::now() - start;
-    spent += time.count();
-    const double operations = 2.0 * static_cast<double>(size * size * size);
-    best = std::max(best, operations / time.count());
+    Gemm(AsSquare(left, size), AsSquare(right, size), rule, {out.data(), size * size});
+    return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  };
+  seconds(kSmallest);  // threads start, and libraries generate code
+  double best = 0, spent = 0;
+  for (size_t size = kSmallest; spent < kSeconds;) {
+    const double first = seconds(size), second = seconds(size), least = std::min(first, second);
+    spent += first + second;
+    best = std::max(best, 2.0 * static_cast<double>(size * size * size) / least);
+    const bool fits = 2 * 8 * least < kSeconds - spent;  // the next size takes eight times as long
+    if (size < kLargest && fits) size *= 2;
   }
   return best;
 }
