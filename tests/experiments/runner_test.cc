@@ -1,5 +1,6 @@
 #include "experiments/core/runner.h"
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -9,12 +10,18 @@
 #include <cstdint>
 #include <filesystem>
 #include <fstream>
+#include <map>
 #include <mutex>
 #include <string>
 #include <thread>
 #include <vector>
 
+#include "experiments/core/exit_code.h"
 #include "experiments/core/journal.h"
+#include "experiments/core/trial_context.h"
+#include "numsim/backend/backend.h"
+#include "numsim/base/build_info.h"
+#include "numsim/io/manifest.h"
 #include "tests/experiments/run_fixture.h"
 #include "tests/support/error_of.h"
 
@@ -27,6 +34,43 @@ using ::testing::Not;
 namespace fs = std::filesystem;
 
 using RunnerTest = RunFixture;
+
+TEST(ExitCodes, AreTheOnesThatScriptsKnow) {
+  EXPECT_EQ(kStoppedBySignal, 75);
+  EXPECT_EQ(kNextLook, 3);
+}
+
+// A checkpoint of another experiment, settings, trial or build is not continued and, where results depend
+// on the processor, none of another one.
+TEST_F(RunnerTest, TheIdentityOfATrialNamesItsSettingsBuildAndProcessor) {
+  Experiment experiment = Counting();
+  std::map<std::string, NamedTexts> identities;
+  experiment.run = [&](const Settings& settings, const Trial& trial) {
+    identities[trial.label] = trial.context->identity;
+    return MadeUpRun(settings, trial);
+  };
+  SetThreadCount(1);
+  const fs::path out = Directory("out");
+  Run(experiment, Options(out));
+  ASSERT_EQ(identities.size(), trials_);
+  const std::string build = fmt::format("{} {}", BuildCompiler(), BuildType());
+  for (const auto& [label, identity] : identities) {
+    EXPECT_EQ(identity,
+              (NamedTexts{{"experiment", "made_up"},
+                          {"settings", Sha256OfText(Bytes(out / "settings.json"))},
+                          {"trial", label},
+                          {"commit", std::string(BuildCommit())},
+                          {"build", build}}));
+  }
+  settings_.options["shapes"] = "library";
+  identities.clear();
+  Run(experiment, Options(Directory("library")));
+  for (const auto& [label, identity] : identities) {
+    const std::string processor = fmt::format("{}, {}", DescribeHost().cpu, SimdTargetName());
+    EXPECT_EQ(identity.back(), (std::pair<std::string, std::string>("processor", processor)));
+    EXPECT_EQ(identity.size(), 6u);
+  }
+}
 
 TEST_F(RunnerTest, WritesEveryTableInTheOrderOfTheTrials) {
   const fs::path out = Directory("out");
@@ -190,6 +234,26 @@ TEST_F(RunnerTest, ACompleteRunStartsOver) {
   fail_at_ = MadeUpTrials(settings_).back().label;
   EXPECT_THROW(Run(Counting(), Options(out)), Error);
   EXPECT_FALSE(HasOutputs(out)) << "the earlier outputs must not look like this run's";
+}
+
+TEST_F(RunnerTest, NoTrialBeginsAfterOneFailed) {
+  settings_.options["shapes"] = "a,b,c,d,e,f,g,h";
+  Experiment experiment = MadeUpExperiment();
+  std::atomic<bool> failed = false;
+  experiment.run = [&](const Settings& settings, const Trial& trial) {
+    if (calls_++ == 0) {
+      failed = true;
+      throw Error("made to fail");
+    }
+    for (int i = 0; i < 1000 && !failed; ++i) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    }
+    std::this_thread::sleep_for(std::chrono::milliseconds(50));
+    return MadeUpRun(settings, trial);
+  };
+  SetThreadCount(3);
+  EXPECT_THROW(Run(experiment, Options(Directory("out"))), Error);
+  EXPECT_LT(calls_, 12) << "of 24";
 }
 
 TEST_F(RunnerTest, FinishedTrialsWithoutOutputsAreNotThrownAway) {

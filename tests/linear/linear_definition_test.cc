@@ -112,6 +112,18 @@ TEST(Linear, OperandsEnterInTheirContainer) {
       }
     }
   }
+  // A container that is the operands' own format changes nothing but the place of the scales of blocks.
+  for (const char* const kind : {"switchback", "tensor-wise", "block", "mx"}) {
+    for (const char* const rule : {"absmax", "e8m0"}) {
+      SCOPED_TRACE(std::string(kind) + " " + rule);
+      LinearOptions own = Options(kind, "bf16");
+      own.gradient_format = "bf16";
+      own.scale_rule = rule;
+      own.container = "bf16";
+      own.accumulate = "fp32";
+      ExpectDefinition(own);
+    }
+  }
   LinearOptions fp16 = Options("switchback", "fp16");
   fp16.gradient_format = "e5m2";
   fp16.container = "fp16";

@@ -2,6 +2,7 @@
 
 #include <cmath>
 #include <limits>
+#include <set>
 
 #include "numsim/io/safetensors.h"
 #include "numsim/io/shared/safetensors_writer.h"
@@ -101,6 +102,23 @@ TEST_F(CheckpointTest, ABoundaryThatMovedIsRefused) {
   };
   EXPECT_NE(digest_of("ab", "c"), "");
   EXPECT_NE(digest_of("ab", "c"), digest_of("a", "bc"));
+}
+
+// Each type with the same bytes, and each shape of them.
+TEST_F(CheckpointTest, TheTypeAndTheShapeOfATensorAreInTheDigest) {
+  std::vector<std::string> digests;
+  for (const ElementType type : {ElementType::kF32, ElementType::kU32}) {
+    for (const std::vector<size_t>& shape : {std::vector<size_t>{1, 2}, {2, 1}, {2}}) {
+      TrainState state = SomeState();
+      state.tensors[0].second = {type, shape, std::vector<std::byte>(8)};
+      WriteCheckpoint(Path("c"), state);
+      const SafetensorsFile file(Path("c"));
+      for (const auto& [key, value] : file.Metadata()) {
+        if (key == "numsim.sha256") digests.push_back(value);
+      }
+    }
+  }
+  EXPECT_EQ(std::set<std::string>(digests.begin(), digests.end()).size(), 6u);
 }
 
 TEST_F(CheckpointTest, OtherFilesAreRefused) {

@@ -731,6 +731,16 @@ TEST(Trainer, TimesItsSteps) {
   EXPECT_GT(trainer.profile()[StepPhase::kData], 0);
   EXPECT_GT(trainer.profile()[StepPhase::kTelemetry], 0);
   EXPECT_LE(trainer.profile().Sum(), trainer.step_seconds());
+  EXPECT_GT(trainer.fastest_step_seconds(), 0);
+  EXPECT_LE(12 * trainer.fastest_step_seconds(), trainer.step_seconds());
+  // A state has no times: those of the steps before it belong to another process.
+  Trainer restored(config, OpenShared(config.data));
+  restored.Step();
+  restored.Restore(trainer.Save());
+  EXPECT_EQ(restored.steps_timed(), 0u);
+  EXPECT_EQ(restored.step_seconds(), 0);
+  EXPECT_EQ(restored.fastest_step_seconds(), 0);
+  EXPECT_EQ(restored.profile().Sum(), 0);
 }
 
 // Counts what it sees, and can change a tensor.

@@ -12,6 +12,7 @@
 
 #include "numsim/base/parallel.h"
 #include "numsim/formats/decode.h"
+#include "numsim/random/distributions.h"
 #include "numsim/train/internal/tensor_spread.h"
 #include "tests/support/every_backend.h"
 
@@ -235,6 +236,40 @@ TEST(MeasureSpread, EqualsPlainLoops) {
   EXPECT_EQ(spread.nonfinite, 2u);
   EXPECT_EQ(spread.absmax, most);
   EXPECT_NEAR(spread.kurtosis, fourth / (second * second), 1e-10 * spread.kurtosis);
+}
+
+// The kurtosis of numbers whose sums are made over blocks of this length, which are then added in order.
+double KurtosisOverBlocks(const std::vector<float>& x, size_t length) {
+  const auto sum = [&](auto term) {
+    double total = 0;
+    for (size_t begin = 0; begin < x.size(); begin += length) {
+      double block = 0;
+      for (size_t i = begin; i < std::min(x.size(), begin + length); ++i) {
+        block += term(static_cast<double>(x[i]));
+      }
+      total += block;
+    }
+    return total;
+  };
+  const auto n = static_cast<double>(x.size());
+  const double mean = sum([](double value) { return value; }) / n;
+  const double square = sum([&](double value) { return (value - mean) * (value - mean); });
+  const double fourth = sum([&](double value) {
+    const double deviation = (value - mean) * (value - mean);
+    return deviation * deviation;
+  });
+  return n * fourth / (square * square);
+}
+
+// So that tensors.csv keeps its bits.
+TEST(MeasureSpread, SumsAreOverBlocksOf16384) {
+  std::vector<float> x(100000);
+  FillNormal({3, 1}, 0, x);
+  const double kurtosis = MeasureSpread(x).kurtosis;
+  EXPECT_EQ(kurtosis, KurtosisOverBlocks(x, 16384));
+  for (const size_t other : {1024, 8192, 32768, 65536, 100000}) {
+    EXPECT_NE(kurtosis, KurtosisOverBlocks(x, other)) << other;
+  }
 }
 
 TEST(MeasureSpread, KnownKurtoses) {
