@@ -9,11 +9,11 @@
 #include "apps/format_text.h"
 #include "apps/rounding_options.h"
 #include "apps/scaled_cast.h"
+#include "apps/tensor_argument.h"
 #include "numsim/base/error.h"
 #include "numsim/base/parallel.h"
 #include "numsim/cast/cast.h"
 #include "numsim/formats/format_table.h"
-#include "numsim/io/npy.h"
 #include "numsim/io/tensor_file.h"
 #include "numsim/profiles/profile.h"
 #include "numsim/random/streams.h"
@@ -93,18 +93,13 @@ Array EncodeFile(const CastOptions& options, const Array& in, const FormatSpec& 
 }
 
 Array DecodeFile(const CastOptions& options, Array in, const Format& format) {
-  if (in.type != CodeType(format.spec)) {
-    throw Error::Format("{}: element type is {}, but codes of {} are {}",
-                        options.in,
-                        ToString(in.type),
-                        format.name,
-                        ToString(CodeType(format.spec)));
-  }
+  TakeAsCodes(in, format, options.in);
   return DecodedArray(in, format, options.in);
 }
 
 // Throws Error for a bad option, before any file is read.
 void CheckOptions(const CastOptions& options, const Format& format) {
+  CheckTensorOutput("OUT", options.out, {options.in});
   options.rounding.ParsedRounding();
   options.rounding.ParsedOverflow();
   if (options.scales.Given()) options.scales.Check(format, options.in, options.out);
@@ -114,16 +109,18 @@ void CheckOptions(const CastOptions& options, const Format& format) {
 int Cast(const CastOptions& options) {
   const Format format = ParseFormat(options.format);
   CheckOptions(options, format);
-  Array in = ReadNpy(options.in);
+  NamedArray in = ReadTensor(options.in);
   if (options.scales.Given()) {
     const ScaledCodes matrix =
-        EncodeScaled(options.scales, options.UsedRounding(), format, in, options.in);
-    WriteScaledCodes(matrix, options.out, options.scales.out);
+        EncodeScaled(options.scales, options.UsedRounding(), format, in.second, options.in);
+    WriteScaledCodes(matrix, in.first, options.out, options.scales.out);
+  } else if (options.decode) {
+    WriteTensor(options.out, {in.first, DecodeFile(options, std::move(in.second), format)});
   } else {
-    const Array out = options.decode            ? DecodeFile(options, std::move(in), format)
-                      : options.profile.empty() ? EncodeFile(options, in, format.spec)
-                                                : EncodeFileByProfile(options, in, format);
-    WriteNpy(options.out, out);
+    Array codes = options.profile.empty() ? EncodeFile(options, in.second, format.spec)
+                                          : EncodeFileByProfile(options, in.second, format);
+    const NamedArray out = {in.first, StoredCodes(options.out, std::move(codes), format.spec)};
+    WriteTensor(options.out, out, CodeMetadata(out, format.spec));
   }
   PrintFormatNote(std::span(&format, 1));
   return 0;
@@ -134,14 +131,17 @@ int Cast(const CastOptions& options) {
 void AddCastCommand(Program& program) {
   auto options = std::make_shared<CastOptions>();
   CLI::App* sub = program.app.add_subcommand(
-      "cast", "Round a .npy array to the codes of a format, or decode codes to float32");
-  sub->add_option(
-         "IN", options->in, "Input .npy file: float32, float16 or float64 (codes with --decode)")
+      "cast", "Round an array to the codes of a format, or decode codes to float32");
+  sub->add_option("IN",
+                  options->in,
+                  "Input .npy or .safetensors file, or FILE.safetensors:NAME: numbers (codes with "
+                  "--decode)")
       ->required()
       ->check(NotEmpty());
   sub->add_option("OUT",
                   options->out,
-                  "Output .npy file: uint8, uint16 or uint32 codes (float32 with --decode)")
+                  "Output file: .npy with codes as uint8, uint16 or uint32, or .safetensors with "
+                  "the dtype of the format, such as F8_E4M3, if it has one (float32 with --decode)")
       ->required()
       ->check(NotEmpty());
   sub->add_option("--format", options->format, FormatHelp("Format: a name or a custom format"))
@@ -165,7 +165,9 @@ void AddCastCommand(Program& program) {
   Example(
       sub,
       "numsim cast weights.npy codes.npy --format e4m3fn --rounding sr --seed 1\n"
-      "  numsim cast a.npy codes.npy --format e4m3fn --granularity row --scales-out scales.npy");
+      "  numsim cast a.npy codes.npy --format e4m3fn --granularity row --scales-out scales.npy\n"
+      "  numsim cast w.npy w8.safetensors --format e4m3fn --granularity tile:128x128 --scales-out "
+      "w8.safetensors");
   Choose(program, sub, [options] { return Cast(*options); });
 }
 

@@ -18,6 +18,56 @@ ElementType CodeType(const FormatSpec& format) {
   }
 }
 
+std::optional<ElementType> TypeOfFormat(const FormatSpec& format) {
+  for (const ElementType type : {ElementType::kF32,
+                                 ElementType::kF16,
+                                 ElementType::kBf16,
+                                 ElementType::kF8E4M3,
+                                 ElementType::kF8E5M2,
+                                 ElementType::kF8E4M3Fnuz,
+                                 ElementType::kF8E5M2Fnuz,
+                                 ElementType::kF8E8M0,
+                                 ElementType::kF6E2M3,
+                                 ElementType::kF6E3M2,
+                                 ElementType::kF4E2M1,
+                                 ElementType::kI8}) {
+    const FormatEntry* const entry = FindFormat(FormatOf(type));
+    if (entry != nullptr && entry->spec == format) return type;
+  }
+  return std::nullopt;
+}
+
+bool CanHoldCodes(ElementType type) {
+  switch (type) {
+    case ElementType::kU8:
+    case ElementType::kU16:
+    case ElementType::kU32:
+    case ElementType::kRaw8:
+    case ElementType::kRaw16:
+      return true;
+    default:
+      return false;
+  }
+}
+
+bool CanBeCodes(ElementType type, const FormatSpec& format) {
+  const ElementType codes = CodeType(format);
+  return type == codes || type == TypeOfFormat(format) ||
+         (type == ElementType::kRaw8 && codes == ElementType::kU8) ||
+         (type == ElementType::kRaw16 && codes == ElementType::kU16);
+}
+
+void TakeAsCodes(Array& array, const Format& format, const std::string& file) {
+  if (!CanBeCodes(array.type, format.spec)) {
+    throw Error::Format("{}: element type is {}, but codes of {} are {}",
+                        file,
+                        ToString(array.type),
+                        format.name,
+                        ToString(CodeType(format.spec)));
+  }
+  array.type = CodeType(format.spec);
+}
+
 Array ArrayLike(const Array& other, ElementType type) {
   Array array;
   array.type = type;
@@ -52,14 +102,17 @@ Array DecodedArray(Array& codes, const Format& format, const std::string& file) 
   return values;
 }
 
-bool HoldsValues(const Array& array, const Format& format, const std::string& file) {
+bool HoldsValues(Array& array, const Format& format, const std::string& file) {
   if (array.type == ElementType::kF32) return true;
-  if (array.type == CodeType(format.spec)) return false;
-  throw Error::Format("{}: element type is {}, but codes of {} are {} and its values float32",
-                      file,
-                      ToString(array.type),
-                      format.name,
-                      ToString(CodeType(format.spec)));
+  if (!CanBeCodes(array.type, format.spec)) {
+    throw Error::Format("{}: element type is {}, but codes of {} are {} and its values float32",
+                        file,
+                        ToString(array.type),
+                        format.name,
+                        ToString(CodeType(format.spec)));
+  }
+  TakeAsCodes(array, format, file);
+  return false;
 }
 
 void CheckValues(std::span<const float> values,

@@ -30,6 +30,7 @@ void AddDemoCommand(Program& program);
 void AddFormatsCommand(Program& program);
 void AddInspectCommand(Program& program);
 void AddCastCommand(Program& program);
+void AddDequantizeCommand(Program& program);
 void AddGemmCommand(Program& program);
 void AddUpdateCommand(Program& program);
 void AddTrainCommand(Program& program);

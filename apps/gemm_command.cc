@@ -3,24 +3,26 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <filesystem>
 #include <optional>
 
 #include "apps/command.h"
 #include "apps/format_text.h"
 #include "apps/gemm_compare.h"
 #include "apps/gemm_factor.h"
+#include "apps/tensor_argument.h"
 #include "numsim/arith/accumulation_mode.h"
 #include "numsim/cast/cast.h"
 #include "numsim/gemm/epilogue.h"
 #include "numsim/gemm/product_difference.h"
 #include "numsim/io/array.h"
-#include "numsim/io/npy.h"
 
 namespace numsim::apps {
 namespace {
 
 struct GemmOptions {
   std::string a, b, out, format, format_b, accumulate, scale_a, scale_b, mine;
+  std::string granularity_a, granularity_b;
   std::string nan = "any";
   std::string epilogue = "float64", out_format;
   bool any_operands = false, transpose_a = false, transpose_b = false;
@@ -78,8 +80,8 @@ Array Product(const GemmFactor& a,
 }
 
 void ReadScales(const GemmOptions& options, GemmFactor& a, GemmFactor& b) {
-  if (!options.scale_a.empty()) a.ReadScales(options.scale_a, options.segment);
-  if (!options.scale_b.empty()) b.ReadScales(options.scale_b, options.segment);
+  a.ReadScales(options.segment);
+  b.ReadScales(options.segment);
   if (options.segment != 0 && !a.has_segments() && !b.has_segments()) {
     throw Error("--segment: neither --scale-a nor --scale-b has one scale per segment");
   }
@@ -119,10 +121,6 @@ std::string StoreText(const Store& store) {
   return fmt::format("--epilogue {}{}",
                      ToString(store.epilogue),
                      store.format ? " --out-format " + store.format->name : "");
-}
-
-bool HasScales(const GemmOptions& options) {
-  return !options.scale_a.empty() || !options.scale_b.empty();
 }
 
 // Returns one line on how sums become results.
@@ -191,17 +189,47 @@ int CompareWithMine(const GemmOptions& options,
   return 1;
 }
 
+// Throws Error for a bad argument, before any file is read.
+void CheckArguments(const GemmOptions& options) {
+  if (!options.out.empty()) CheckTensorOutput("OUT", options.out, {options.a, options.b});
+  for (const std::string& format : {options.format, options.format_b}) {
+    if (!format.empty()) ParseFormat(format);
+  }
+  for (const std::string& granularity : {options.granularity_a, options.granularity_b}) {
+    if (!granularity.empty()) ParseScaleLayout(granularity);
+  }
+  if (!options.accumulate.empty()) ParseAccumulationMode(options.accumulate);
+  ParseStore(options);
+}
+
+// Returns the number of products that are added before their sum is scaled.
+size_t ProductsOfASum(const GemmFactor& a, const GemmFactor& b) {
+  size_t products = a.inner();
+  for (const size_t segment : {a.operand().scales.segment, b.operand().scales.segment}) {
+    if (segment != 0) products = std::min(products, segment);
+  }
+  return products;
+}
+
 int RunGemm(const GemmOptions& options) {
   if (options.out.empty() && options.mine.empty()) {
     throw Error("OUT is missing; it may be left out only with --compare");
   }
-  const Format format_a = ParseFormat(options.format);
-  const Format format_b = options.format_b.empty() ? format_a : ParseFormat(options.format_b);
+  CheckArguments(options);
+  GemmFactor a(
+      {options.a, options.format, options.scale_a, options.granularity_a, options.transpose_a},
+      "--format");
+  GemmFactor b({options.b,
+                options.format_b.empty() ? options.format : options.format_b,
+                options.scale_b,
+                options.granularity_b,
+                options.transpose_b},
+               "--format-b");
+  const Format& format_a = a.format();
+  const Format& format_b = b.format();
   const std::string mode = ModeText(options, format_a, format_b);
   const Store store = ParseStore(options);
   const AccumulationMode rule = Rule(mode, options, format_a, format_b);
-  GemmFactor a(options.a, format_a, options.transpose_a);
-  GemmFactor b(options.b, format_b, options.transpose_b);
   if (a.inner() != b.inner()) {
     throw Error::Format("{} and {}: the inner dimensions differ: {} and {}",
                         a.Description(),
@@ -213,25 +241,36 @@ int RunGemm(const GemmOptions& options) {
   Array mine;
   if (!options.mine.empty()) mine = ReadMine(options.mine, {a.rows(), b.rows()}, store.format);
   const Array product = Product(a, b, rule, store);
-  if (!options.out.empty()) WriteNpy(options.out, product);
-  const size_t products = options.segment == 0 ? a.inner() : std::min(options.segment, a.inner());
-  WarnOfLongSums(mode, products);
+  if (!options.out.empty()) {
+    WriteTensor(options.out, {std::filesystem::path(options.out).stem().string(), product});
+  }
+  WarnOfLongSums(mode, ProductsOfASum(a, b));
+  fmt::print("{}{}", a.FoundScales(), b.FoundScales());
   fmt::print("{}", SummaryText(a, b, format_a, format_b, mode));
-  if (HasScales(options) || store.format) fmt::print("{}", EpilogueText(store));
+  if (a.has_scales() || b.has_scales() || store.format) fmt::print("{}", EpilogueText(store));
   return options.mine.empty() ? 0 : CompareWithMine(options, a, b, rule, mine, product);
 }
 
 void AddScaleOptions(CLI::App* sub, GemmOptions& options) {
   sub->add_option("--scale-a",
                   options.scale_a,
-                  "Scales of A, a .npy file: one number, one number per row of A, or rows x "
-                  "segments with --segment; `numsim cast --scales-out` writes them, by row, or by "
-                  "column for an operand that is transposed here (default: no scales)")
+                  "Scales of A, a file or FILE.safetensors:NAME: one number, one number per row of "
+                  "A, rows x segments with --segment, or those of --granularity-a; `numsim cast "
+                  "--scales-out` writes them (default: the tensor NAME_scale or NAME_scale_inv "
+                  "beside a tensor NAME of a .safetensors file, else no scales)")
       ->check(NotEmpty());
   sub->add_option("--scale-b",
                   options.scale_b,
                   "Scales of B, like --scale-a, with the rows of B (default: no scales)")
       ->check(NotEmpty());
+  sub->add_option(
+         "--granularity-a",
+         options.granularity_a,
+         "Elements of A, as it is stored, that share a scale: tensor, row, column, block:N "
+         "or tile:ROWSxCOLS, as `numsim cast --granularity` (default: the shape of the "
+         "scales tells)")
+      ->check(NotEmpty());
+  sub->add_option("--granularity-b", options.granularity_b, "The same for B")->check(NotEmpty());
   sub->add_option("--segment",
                   options.segment,
                   "Number of elements along the inner dimension that share a scale (default: all); "
@@ -277,20 +316,29 @@ void AddGemmCommand(Program& program) {
   CLI::App* sub = program.app.add_subcommand(
       "gemm", "Multiply matrices of codes, A times B transposed, in a given accumulation mode");
   sub->add_option(
-         "A", options->a, "Input .npy file, rows x inner: codes or float32 values of --format")
+         "A",
+         options->a,
+         "Input .npy or .safetensors file, or FILE.safetensors:NAME, rows x inner: codes or float32 "
+         "values of --format")
       ->required()
       ->check(NotEmpty());
   sub->add_option(
-         "B", options->b, "Input .npy file, rows x inner: codes or float32 values of --format-b")
+         "B", options->b, "Input file, as A, rows x inner: codes or float32 values of --format-b")
       ->required()
       ->check(NotEmpty());
   sub->add_option("OUT",
                   options->out,
-                  "Output .npy file: float32, rows of A x rows of B; optional with --compare")
+                  "Output .npy or .safetensors file: float32, rows of A x rows of B; optional with "
+                  "--compare")
       ->check(NotEmpty());
-  sub->add_option("--format", options->format, FormatHelp("Format of A: a name or a custom format"))
-      ->required();
-  sub->add_option("--format-b", options->format_b, "Format of B (default: --format)")
+  sub->add_option("--format",
+                  options->format,
+                  FormatHelp("Format of A: a name or a custom format (default: that of the element "
+                             "type, where it tells one)"))
+      ->check(NotEmpty());
+  sub->add_option("--format-b",
+                  options->format_b,
+                  "Format of B (default: --format, else that of the element type)")
       ->check(NotEmpty());
   sub->add_option("--accumulation-mode,--accumulate",
                   options->accumulate,
@@ -306,8 +354,10 @@ void AddGemmCommand(Program& program) {
   AddScaleOptions(sub, *options);
   AddStoreOptions(sub, *options);
   AddCompareOptions(sub, *options);
-  Example(sub,
-          "numsim gemm a.npy b.npy out.npy --format e4m3fn --accumulation-mode hopper-fp8-fast");
+  Example(
+      sub,
+      "numsim gemm a.npy b.npy out.npy --format e4m3fn --accumulation-mode hopper-fp8-fast\n"
+      "  numsim gemm x.npy model.safetensors:up.weight out.npy --format bf16 --format-b e4m3fn");
   Choose(program, sub, [options] { return RunGemm(*options); });
 }
 

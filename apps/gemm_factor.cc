@@ -4,44 +4,103 @@
 
 #include <algorithm>
 
-#include "numsim/cast/cast.h"
+#include "apps/tensor_argument.h"
+#include "numsim/gemm/gemm_quantized.h"
 #include "numsim/io/array.h"
-#include "numsim/io/npy.h"
 #include "numsim/io/tensor_file.h"
 
 namespace numsim::apps {
+namespace {
 
-GemmFactor::GemmFactor(const std::string& file, const Format& format, bool transposed)
-    : file_(file), array_(ReadNpy(file)) {
-  if (array_.shape.size() != 2) {
-    throw Error::Format("{}: shape {}, expected a matrix", file, ShapeToString(array_.shape));
+// Returns the quantised tensor that the argument names, if it names one with scales in its file.
+std::optional<GivenTensor> FindGiven(const GemmFactorOptions& options) {
+  const TensorArgument argument = ParseTensorArgument(options.matrix);
+  if (!IsSafetensorsName(argument.file) || !options.scales.empty()) return std::nullopt;
+  const TensorFile file(argument.file);
+  const std::vector<GivenNames> given = FindGivenTensors(file);
+  for (const GivenNames& names : given) {
+    const bool only = argument.tensor.empty() && given.size() == 1;
+    if (only || names.name == argument.tensor || names.codes == argument.tensor) {
+      return ReadGivenTensor(file, names, {options.format, options.granularity});
+    }
   }
-  operand_.format = format.spec;
-  operand_.transposed = transposed;
-  operand_.rows = array_.shape[transposed ? 1 : 0];
-  operand_.inner = array_.shape[transposed ? 0 : 1];
-  TakeElements(format);
+  return std::nullopt;
 }
 
-void GemmFactor::TakeElements(const Format& format) {
-  const bool values = HoldsValues(array_, format, file_);
+}  // namespace
+
+GemmFactor::GemmFactor(const GemmFactorOptions& options, const char* option) : options_(options) {
+  std::optional<GivenTensor> given = FindGiven(options);
+  if (given) {
+    format_ = given->format;
+    array_ = std::move(given->codes);
+  } else {
+    array_ = ReadTensor(options.matrix).second;
+    const std::string_view own = FormatOf(array_.type);
+    if (options.format.empty() && own.empty()) {
+      throw Error::Format("{}: {} elements do not tell their format; {} is missing",
+                          options.matrix,
+                          ToString(array_.type),
+                          option);
+    }
+    format_ = ParseFormat(options.format.empty() ? own : std::string_view(options.format));
+  }
+  if (array_.shape.size() != 2) {
+    throw Error::Format(
+        "{}: shape {}, expected a matrix", options.matrix, ShapeToString(array_.shape));
+  }
+  operand_.format = format_.spec;
+  operand_.transposed = options.transposed;
+  operand_.rows = array_.shape[options.transposed ? 1 : 0];
+  operand_.inner = array_.shape[options.transposed ? 0 : 1];
+  TakeElements();
+  if (given) TakeGiven(std::move(*given));
+}
+
+// Takes the scales of a tensor whose codes are taken.
+void GemmFactor::TakeGiven(GivenTensor tensor) {
+  scales_ = std::move(tensor.scales);
+  found_scales_ = fmt::format("{}: scales {} per {}\n",
+                              options_.matrix,
+                              tensor.scales_name,
+                              ToString(tensor.placement.layout));
+  TakeScales(tensor.placement.layout);
+}
+
+void GemmFactor::TakeElements() {
+  const bool values = HoldsValues(array_, format_, options_.matrix);
   const size_t n = array_.Elements();
   if (values) {
-    CheckValues(std::span(array_.Data<float>(), n), format, file_);
+    CheckValues(std::span(array_.Data<float>(), n), format_, options_.matrix);
   } else if (array_.type == ElementType::kU32) {  // Gemm() supports codes of up to 16 bits
-    array_ = DecodedArray(array_, format, file_);
+    array_ = DecodedArray(array_, format_, options_.matrix);
   } else {
-    CheckCodes(array_, format, file_);
+    CheckCodes(array_, format_, options_.matrix);
   }
   if (array_.type == ElementType::kF32) operand_.values = std::span(array_.Data<float>(), n);
   if (array_.type == ElementType::kU8) operand_.codes8 = std::span(array_.Data<uint8_t>(), n);
   if (array_.type == ElementType::kU16) operand_.codes16 = std::span(array_.Data<uint16_t>(), n);
 }
 
-void GemmFactor::ReadScales(const std::string& file, size_t segment) {
-  const Array array = ReadNpy(file);
-  scales_ = ToFloat32(array, file);
+void GemmFactor::TakeScales(const ScaleLayout& layout) {
+  const MatrixShape stored = {array_.shape[0], array_.shape[1]};
+  operand_.scales = OperandScales(layout, stored, scales_, operand_.transposed);
+}
+
+void GemmFactor::ReadScales(size_t segment) {
+  if (options_.scales.empty()) return;
+  const Array array = ReadTensor(options_.scales).second;
+  scales_ = ScalesOf(array, options_.scales);
   operand_.scales.data = scales_;
+  if (!options_.granularity.empty()) {
+    const ScaleLayout layout = ParseScaleLayout(options_.granularity);
+    try {
+      PlaceScales(array_.shape, array.shape, layout);
+    } catch (const Error& error) {
+      throw Error::Format("{}: {}", options_.scales, error.what());
+    }
+    return TakeScales(layout);
+  }
   if (array.shape.empty() || array.shape == std::vector<size_t>{1}) return;
   const size_t whole = std::max<size_t>(inner(), 1);
   const size_t step = segment == 0 ? whole : segment;
@@ -64,16 +123,19 @@ void GemmFactor::ReadScales(const std::string& file, size_t segment) {
     text += ShapeToString(shapes[i]);
   }
   throw Error::Format("{}: shape {}, but scales of {} have shape {}{}",
-                      file,
+                      options_.scales,
                       ShapeToString(array.shape),
                       Description(),
                       text,
-                      segment == 0 ? ", or more columns with --segment" : "");
+                      segment == 0
+                          ? ", or another one with --granularity-a or --granularity-b, or more "
+                            "columns with --segment"
+                          : "");
 }
 
 std::string GemmFactor::Description() const {
   return fmt::format("{} of shape {}{}",
-                     file_,
+                     options_.matrix,
                      ShapeToString(array_.shape),
                      operand_.transposed ? ", transposed" : "");
 }

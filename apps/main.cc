@@ -160,6 +160,7 @@ void AddCommands(Program& program) {
   AddFormatsCommand(program);
   AddInspectCommand(program);
   AddCastCommand(program);
+  AddDequantizeCommand(program);
   AddGemmCommand(program);
   AddUpdateCommand(program);
   AddTrainCommand(program);

@@ -4,45 +4,54 @@
 #include <filesystem>
 
 #include "apps/code_array.h"
+#include "apps/tensor_argument.h"
 #include "numsim/base/error.h"
 #include "numsim/io/atomic_file.h"
-#include "numsim/io/npy.h"
 #include "numsim/io/tensor_file.h"
+#include "numsim/quantize/given_scales.h"
 #include "numsim/quantize/quantize_float64.h"
 #include "numsim/quantize/quantized_matrix.h"
 
 namespace numsim::apps {
 namespace {
 
-std::vector<size_t> ShapeOfScales(const ScaleLayout& layout, MatrixShape shape) {
-  switch (layout.granularity) {
-    case Granularity::kTensor:
-      return {};
-    case Granularity::kRow:
-      return {shape.rows, 1};
-    case Granularity::kColumn:
-      return {1, shape.cols};
-    case Granularity::kBlock:
-      return {shape.rows, layout.BlocksPerRow(shape.cols)};
-    case Granularity::kTile:
-      return {layout.TileBands(shape.rows), layout.BlocksPerRow(shape.cols)};
+// Makes room for the codes and scales of all matrices of a stack.
+ScaledCodes Room(const Array& in, const MatrixStack& stack, const QuantizeOptions& options) {
+  ScaledCodes result;
+  result.format = options.format;
+  result.layout = options.layout;
+  result.codes = ArrayLike(in, CodeType(options.format));
+  Array& scales = result.scales;
+  scales.type = ElementType::kF32;
+  if (options.layout.granularity != Granularity::kTensor) {
+    scales.shape.assign(in.shape.begin(), in.shape.end() - 2);
+    const std::vector<size_t> grid = ShapeOfScales(options.layout, stack.shape);
+    scales.shape.insert(scales.shape.end(), grid.begin(), grid.end());
   }
-  return {};
+  scales.bytes.resize(scales.Elements() * sizeof(float));
+  return result;
 }
 
-// Copies the codes and scales of a matrix to arrays of files.
-ScaledCodes AsArrays(const QuantizedMatrix& matrix, const Array& in) {
-  ScaledCodes result;
-  result.codes = ArrayLike(in, CodeType(matrix.format));
-  if (result.codes.type == ElementType::kU8) {
-    std::ranges::copy(matrix.Codes8(), result.codes.Data<uint8_t>());
-  } else {
-    std::ranges::copy(matrix.Codes16(), result.codes.Data<uint16_t>());
+// Quantises each matrix of the stack.
+template <typename Values>
+ScaledCodes QuantizeStack(const Array& in,
+                          const Values& values,
+                          const MatrixStack& stack,
+                          QuantizeOptions options) {
+  ScaledCodes result = Room(in, stack, options);
+  const size_t each = stack.shape.Elements();
+  const size_t count = options.layout.Count(stack.shape.rows, stack.shape.cols);
+  for (size_t i = 0; i < stack.matrices; ++i) {
+    options.random.first_index = i * each;
+    const QuantizedMatrix matrix =
+        Quantize(std::span(values).subspan(i * each, each), stack.shape, options);
+    if (result.codes.type == ElementType::kU8) {
+      std::ranges::copy(matrix.Codes8(), result.codes.Data<uint8_t>() + i * each);
+    } else {
+      std::ranges::copy(matrix.Codes16(), result.codes.Data<uint16_t>() + i * each);
+    }
+    std::ranges::copy(matrix.Scales(), result.scales.Data<float>() + i * count);
   }
-  result.scales.type = ElementType::kF32;
-  result.scales.shape = ShapeOfScales(matrix.layout, matrix.shape);
-  result.scales.bytes.resize(matrix.Scales().size_bytes());
-  std::ranges::copy(matrix.Scales(), result.scales.Data<float>());
   return result;
 }
 
@@ -58,18 +67,23 @@ void ScaleOptions::Check(const Format& format,
                         format.name,
                         format.spec.Bits());
   }
-  if (SameFile(out, codes_out)) throw Error("--scales-out and OUT are the same file");
-  CheckKeepsInputs("--scales-out", out, {in});
+  CheckTensorOutput("--scales-out", out);
+  if (SameFile(out, codes_out) && !IsSafetensorsName(out)) {
+    throw Error("--scales-out and OUT are the same file, and only .safetensors holds both");
+  }
+  CheckKeepsInputs("--scales-out", out, {ParseTensorArgument(in).file});
 }
 
 CLI::Option* AddScaleOptions(CLI::App* sub, ScaleOptions& options) {
   CLI::Option* const out =
-      sub->add_option("--scales-out",
-                      options.out,
-                      "Scale before rounding, and write the scales to this .npy file: float32, one "
-                      "number (tensor), rows x 1, 1 x columns or rows x blocks; `numsim gemm "
-                      "--scale-a` and `--scale-b` read them. A code stands for its value times its "
-                      "scale. The default of --overflow is then saturate")
+      sub->add_option(
+             "--scales-out",
+             options.out,
+             "Scale before rounding, and write the scales to this .npy or .safetensors file "
+             "(which may be OUT; their name is NAME_scale): float32, one number (tensor), "
+             "rows x 1, 1 x columns or a grid of blocks, for each matrix of the last two "
+             "dimensions. `numsim gemm` and `numsim dequantize` read them. A code stands for "
+             "its value times its scale. The default of --overflow is then saturate")
           ->check(NotEmpty());
   sub->add_option("--granularity",
                   options.granularity,
@@ -100,30 +114,43 @@ ScaledCodes EncodeScaled(const ScaleOptions& options,
   quantize.layout = ParseScaleLayout(options.granularity);
   quantize.scale_rule = ParseScaleRule(options.rule);
   quantize.random = {{rounding.seed, 0}, 0};
-  if (quantize.layout.granularity != Granularity::kTensor && in.shape.size() != 2) {
+  const bool tensor = quantize.layout.granularity == Granularity::kTensor;
+  if (!tensor && in.shape.size() < 2) {
     throw Error::Format("{}: shape {}, but --granularity {} needs a matrix",
                         file,
                         ShapeToString(in.shape),
                         options.granularity);
   }
-  const auto quantized = [&](const auto& values) {
-    return AsArrays(Quantize(std::span(values), AsMatrix(in.shape), quantize), in);
-  };
+  const MatrixStack stack = tensor ? FirstDimensionAsRows(in.shape) : StackOf(in.shape);
   try {
-    if (in.type == ElementType::kF64) return quantized(ToFloat64(in, file));
-    return quantized(ToFloat32(in, file));
+    if (in.type == ElementType::kF64) {
+      return QuantizeStack(in, ToFloat64(in, file), stack, quantize);
+    }
+    return QuantizeStack(in, ToFloat32(in, file), stack, quantize);
   } catch (const ScaleError& error) {
     throw Error::Format("{}: {}", file, error.what());
   }
 }
 
 void WriteScaledCodes(const ScaledCodes& matrix,
+                      const std::string& name,
                       const std::string& codes_out,
                       const std::string& scales_out) {
-  AtomicFile scales(scales_out);
-  AppendNpy(scales_out, matrix.scales, scales);
-  WriteNpy(codes_out, matrix.codes);
-  scales.Commit();
+  const NamedArray codes = {name, StoredCodes(codes_out, matrix.codes, matrix.format)};
+  const NamedArray scales = {name + "_scale", matrix.scales};
+  Metadata metadata = CodeMetadata(codes, matrix.format);
+  metadata.emplace_back(GranularityKey(name), ToString(matrix.layout));
+  AtomicFile codes_file(codes_out);
+  if (SameFile(codes_out, scales_out)) {
+    AppendTensors(codes_out, std::vector<NamedArray>{codes, scales}, metadata, codes_file);
+    codes_file.Commit();
+    return;
+  }
+  AtomicFile scales_file(scales_out);
+  AppendTensors(scales_out, std::span(&scales, 1), {}, scales_file);
+  AppendTensors(codes_out, std::span(&codes, 1), metadata, codes_file);
+  codes_file.Commit();
+  scales_file.Commit();
 }
 
 }  // namespace numsim::apps

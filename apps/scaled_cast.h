@@ -7,6 +7,7 @@
 #include "apps/rounding_options.h"
 #include "numsim/formats/format_table.h"
 #include "numsim/io/array.h"
+#include "numsim/quantize/scale_layout.h"
 
 namespace numsim::apps {
 
@@ -17,8 +18,8 @@ struct ScaleOptions {
 
   bool Given() const { return !out.empty(); }
   // Throws Error that names what is at fault, before any file is read: an unknown granularity or
-  // rule, a format whose matrices cannot be quantised, or the scales in the same file as the codes
-  // or the input.
+  // rule, a format whose matrices cannot be quantised, the extension of --scales-out, or the scales in
+  // the same file as the input or, unless that is .safetensors, as the codes.
   void Check(const Format& format, const std::string& in, const std::string& codes_out) const;
 };
 
@@ -26,23 +27,30 @@ struct ScaleOptions {
 // Returns the last of them.
 CLI::Option* AddScaleOptions(CLI::App* sub, ScaleOptions& options);
 
-// Codes with the shape of the input, and float32 scales whose shape NumPy broadcasts to it: () for
-// tensor, (rows, 1), (1, columns), (rows, blocks of a row) or (tile bands, tiles of a band).
+// Codes with the shape of the input, and float32 scales: () for tensor, else the dimensions before the
+// last two, and then (rows, 1), (1, columns), (rows, blocks of a row) or (tile bands, tiles of a band).
 struct ScaledCodes {
   Array codes, scales;
+  FormatSpec format;
+  ScaleLayout layout;
 };
 
 // Quantises `in`. A float64 array is rounded once, from its exact values. Element i of the array uses the
-// random bits i of stream 0 of the seed. Throws Error that names `file` if the granularity is not
-// tensor and the array is not a matrix, or if the array holds integers.
+// random bits i of stream 0 of the seed. Under `tensor` the whole array has one scale; otherwise the last
+// two dimensions are a matrix, and each matrix of a stack has its own scales. Throws Error that names
+// `file` if the granularity is not tensor and the array has less than two dimensions, or if the array
+// holds no numbers.
 ScaledCodes EncodeScaled(const ScaleOptions& options,
                          const RoundingOptions& rounding,
                          const Format& format,
                          const Array& in,
                          const std::string& file);
 
-// Writes both files, or none as far as the file system permits.
+// Writes both files, or none as far as the file system permits. In a .safetensors file the codes are
+// the tensor `name`, with metadata that state the granularity, and the scales NAME_scale; both files
+// may then be the same.
 void WriteScaledCodes(const ScaledCodes& matrix,
+                      const std::string& name,
                       const std::string& codes_out,
                       const std::string& scales_out);
 

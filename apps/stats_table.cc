@@ -103,31 +103,31 @@ Table EmptyStatsTable() {
            "max_error",
            "mean_error",
            "underflow_share",
-           "overflow_share"},
+           "overflow_share",
+           "matrices",
+           "matrix"},
           {}};
 }
 
-void AddStatsRow(Table& table,
-                 const TensorInfo& tensor,
-                 const Array& array,
-                 const Format& format,
-                 const QuantizeOptions& options,
-                 const StatsMeasures& measures) {
-  table.rows.push_back({tensor.name,
-                        std::string(ToString(array.type)),
-                        ShapeText(array.shape),
+void AddMeasuredRow(Table& table, const StatsRow& row, const StatsMeasures& measures) {
+  const MatrixShape& matrix = row.stack.shape;
+  table.rows.push_back({row.tensor,
+                        row.dtype,
+                        ShapeText(row.shape),
                         uint64_t{measures.elements},
                         uint64_t{measures.nonfinite},
                         measures.absmax,
-                        format.name,
-                        ToString(options.layout),
-                        std::string(ToString(options.scale_rule)),
+                        row.format,
+                        row.granularity,
+                        row.scale,
                         measures.sqnr_db,
                         measures.relative_error,
                         measures.max_error,
                         measures.mean_error,
                         measures.underflow_share,
-                        measures.overflow_share});
+                        measures.overflow_share,
+                        uint64_t{row.stack.matrices},
+                        fmt::format("{}x{}", matrix.rows, matrix.cols)});
 }
 
 std::string StatsOrders() {

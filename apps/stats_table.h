@@ -3,10 +3,12 @@
 
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "numsim/formats/format_table.h"
 #include "numsim/io/csv.h"
 #include "numsim/io/tensor_file.h"
+#include "numsim/quantize/given_scales.h"
 #include "numsim/quantize/quantized_matrix.h"
 
 namespace numsim::apps {
@@ -35,13 +37,16 @@ StatsMeasures MeasuresOf(const Errors& errors) {
           errors.OverflowShare()};
 }
 
-// Adds the row of a tensor, whose elements were `array`, under a format and the options.
-void AddStatsRow(Table& table,
-                 const TensorInfo& tensor,
-                 const Array& array,
-                 const Format& format,
-                 const QuantizeOptions& options,
-                 const StatsMeasures& measures);
+// The columns that are not measured.
+struct StatsRow {
+  std::string tensor, dtype;
+  std::vector<size_t> shape;
+  MatrixStack stack;
+  std::string format, granularity, scale;
+};
+
+// Adds a row.
+void AddMeasuredRow(Table& table, const StatsRow& row, const StatsMeasures& measures);
 
 // Returns "file, name, sqnr, ...", the names that SortStats takes.
 std::string StatsOrders();

@@ -6,14 +6,15 @@
 #include <charconv>
 #include <cmath>
 #include <optional>
+#include <tuple>
 
 #include "apps/code_array.h"
 #include "apps/command.h"
+#include "apps/tensor_argument.h"
 #include "apps/update_report.h"
 #include "apps/update_state_file.h"
 #include "numsim/io/array.h"
 #include "numsim/io/atomic_file.h"
-#include "numsim/io/npy.h"
 #include "numsim/io/tensor_file.h"
 
 namespace numsim::apps {
@@ -80,13 +81,20 @@ void CheckFiles(const UpdateOptions& options, const UpdateRule& rule, const Form
   if (SameFile(options.groups, options.state_out)) {
     throw Error("--groups and --state-out are the same file");
   }
+  CheckTensorOutput("OUT", options.out, {options.weights, options.update});
+  if (!options.state_out.empty() && !IsSafetensorsName(options.state_out)) {
+    throw Error::Format("--state-out: {}: a state is a .safetensors file", options.state_out);
+  }
   // OUT may replace the weights, and the new state the old one.
-  CheckKeepsInputs("--state-out", options.state_out, {options.weights, options.update});
-  CheckKeepsInputs("--groups", options.groups, {options.weights, options.update, options.state_in});
+  const std::string weights = ParseTensorArgument(options.weights).file;
+  const std::string update = ParseTensorArgument(options.update).file;
+  CheckKeepsInputs("--state-out", options.state_out, {weights, update});
+  CheckKeepsInputs("--groups", options.groups, {weights, update, options.state_in});
 }
 
 // Weights as read, and as float32.
 struct Weights {
+  std::string name;
   Array array;
   bool are_values = false;
   std::vector<float> values;
@@ -94,7 +102,7 @@ struct Weights {
 
 Weights ReadWeights(const UpdateOptions& options, const Format& format) {
   Weights weights;
-  weights.array = ReadNpy(options.weights);
+  std::tie(weights.name, weights.array) = ReadTensor(options.weights);
   weights.are_values = HoldsValues(weights.array, format, options.weights);
   if (weights.are_values) {
     weights.values = ToFloat32(weights.array, options.weights);
@@ -114,7 +122,7 @@ Weights ReadWeights(const UpdateOptions& options, const Format& format) {
 }
 
 std::vector<float> ReadUpdate(const UpdateOptions& options, const Array& weights) {
-  const Array update = ReadNpy(options.update);
+  const Array update = ReadTensor(options.update).second;
   if (update.shape != weights.shape) {
     throw Error::Format("{} has shape {}, but {} has {}",
                         options.update,
@@ -154,7 +162,8 @@ Array Values(const Array& like, const std::vector<float>& values) {
 // Writes all outputs or none, as far as the file system permits: each file is complete under a
 // temporary name before the first one gets its final name.
 void WriteOutputs(const UpdateOptions& options,
-                  const Array& out,
+                  const NamedArray& out,
+                  const Metadata& metadata,
                   const std::string& state,
                   const std::vector<UpdateOutcome>& groups) {
   std::optional<AtomicFile> state_file, groups_file;
@@ -164,7 +173,7 @@ void WriteOutputs(const UpdateOptions& options,
   if (!options.groups.empty()) {
     groups_file.emplace(options.groups).Write(ToCsv(OutcomeTable(groups)));
   }
-  WriteNpy(options.out, out);
+  WriteTensor(options.out, out, metadata);
   if (state_file) state_file->Commit();
   if (groups_file) groups_file->Commit();
 }
@@ -198,8 +207,12 @@ int Update(const UpdateOptions& options) {
 
   owner.weights = DigestOf(moved);
   const bool codes = !weights.are_values || options.codes;
-  const Array out = codes ? Codes(weights, format, moved) : Values(weights.array, moved);
-  WriteOutputs(options, out, UpdateStateFile(state, owner), groups);
+  const NamedArray out = {weights.name,
+                          codes
+                              ? StoredCodes(options.out, Codes(weights, format, moved), format.spec)
+                              : Values(weights.array, moved)};
+  const Metadata metadata = codes ? CodeMetadata(out, format.spec) : Metadata();
+  WriteOutputs(options, out, metadata, UpdateStateFile(state, owner), groups);
   fmt::print("{}", options.json ? OutcomeJson(outcome, random) : OutcomeText(outcome, random));
   return outcome.status == UpdateStatus::kNonfinite ? 1 : 0;
 }
@@ -217,18 +230,21 @@ std::string RuleHelp() {
 void AddFileOptions(CLI::App* sub, UpdateOptions& options) {
   sub->add_option("WEIGHTS",
                   options.weights,
-                  "Input .npy file: float32 values of --format, or its codes as written by `numsim "
-                  "cast`; of several dimensions, the first gives the rows")
-      ->required()
-      ->check(NotEmpty());
-  sub->add_option("UPDATE",
-                  options.update,
-                  "Input .npy file: float32 of the same shape, the direction of the step, e.g. "
-                  "minus the gradient")
+                  "Input .npy or .safetensors file, or FILE.safetensors:NAME: float32 values of "
+                  "--format, or its codes as written by `numsim cast`; of several dimensions, the "
+                  "first gives the rows")
       ->required()
       ->check(NotEmpty());
   sub->add_option(
-         "OUT", options.out, "Output .npy file: the new weights, values or codes like WEIGHTS")
+         "UPDATE",
+         options.update,
+         "Input file, as WEIGHTS: float32 of the same shape, the direction of the step, e.g. "
+         "minus the gradient")
+      ->required()
+      ->check(NotEmpty());
+  sub->add_option("OUT",
+                  options.out,
+                  "Output .npy or .safetensors file: the new weights, values or codes like WEIGHTS")
       ->required()
       ->check(NotEmpty());
   CLI::Option* state_in = sub->add_option("--state-in",

@@ -184,7 +184,7 @@ TEST_F(BadInput, OutputsOverInputs) {
       {{"stats", "in.npy", "--csv", "link.npy"}, {"--csv", "link.npy"}},
       {Words(update + "--state-out in.npy"), {"--state-out", "in.npy"}},
       {Words(update + "--state-out new-link.npy"), {"--state-out", "OUT"}},
-      {Words(update + "--state-out s --groups link.npy"), {"--groups", "link.npy"}},
+      {Words(update + "--state-out s.safetensors --groups link.npy"), {"--groups", "link.npy"}},
       {Cast("in.npy new.npy --format e4m3fn --scales-out ./in.npy"), {"--scales-out", "in.npy"}},
   });
 }

@@ -88,17 +88,31 @@ TEST_F(SafetensorsTest, EmptyFilesAndEmptyTensorsAreFine) {
 }
 
 TEST_F(SafetensorsTest, OtherTypesAreListedButNotRead) {
-  const std::string json = "{" + Tensor("steps", "I64", "[1]", "[0,8]") + "," +
-                           Tensor("mask", "BOOL", "[3]", "[8,11]") + "," +
-                           Tensor("new", "F5_NEW", "[8]", "[11,16]") + "," +
-                           Tensor("nibbles", "F4", "[4]", "[16,18]") + "}";
-  const SafetensorsFile file(Put("x.safetensors", SafetensorsOf(json, std::string(18, 'd'))));
-  EXPECT_EQ(file.Tensors().size(), 4u);
+  const std::string json = "{" + Tensor("waves", "C64", "[1]", "[0,8]") + "," +
+                           Tensor("new", "F5_NEW", "[8]", "[8,13]") + "," +
+                           Tensor("steps", "I64", "[1]", "[13,21]") + "}";
+  const SafetensorsFile file(Put("x.safetensors", SafetensorsOf(json, std::string(21, 'd'))));
+  EXPECT_EQ(file.Tensors().size(), 3u);
   EXPECT_FALSE(file.Tensors()[0].type);
-  ExpectMessage(ErrorOf([&] { file.Read("steps"); }), {"x.safetensors", "'steps'", "I64"});
-  ExpectMessage(ErrorOf([&] { file.Read("mask"); }), {"'mask'", "BOOL"});
+  ExpectMessage(ErrorOf([&] { file.Read("waves"); }), {"x.safetensors", "'waves'", "C64"});
   ExpectMessage(ErrorOf([&] { file.Read("new"); }), {"'new'", "F5_NEW"});
   ExpectMessage(ErrorOf([&] { file.Read("no\n"); }), {"no tensor 'no\\x0a'"});
+  EXPECT_EQ(file.Read("steps").type, ElementType::kI64);
+}
+
+// Packed codes start at the lowest bit of a byte. The bits are those of the bytes 0x21 0x43 0x65.
+TEST_F(SafetensorsTest, PackedCodesGetAByteEach) {
+  const auto read = [&](const char* dtype, const char* shape) {
+    const std::string json = "{" + Tensor("x", dtype, shape, "[0,3]") + "}";
+    const Array array = SafetensorsFile(Put("x", SafetensorsOf(json, "\x21\x43\x65"))).Read("x");
+    std::vector<int> codes;
+    for (const std::byte code : array.bytes) codes.push_back(std::to_integer<int>(code));
+    return codes;
+  };
+  EXPECT_EQ(read("F4", "[2,3]"), (std::vector<int>{1, 2, 3, 4, 5, 6}));
+  const std::vector<int> six = {0b100001, 0b001100, 0b010100, 0b011001};
+  EXPECT_EQ(read("F6_E2M3", "[4]"), six);
+  EXPECT_EQ(read("F6_E3M2", "[4]"), six);
 }
 
 struct BadJson {

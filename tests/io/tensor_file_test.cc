@@ -22,7 +22,7 @@ Array ArrayOf(ElementType type, const std::vector<T>& values) {
 
 std::string TwoTensors() {
   const std::string json = R"({"w":{"dtype":"F16","shape":[1],"data_offsets":[0,2]},)"
-                           R"("n":{"dtype":"I8","shape":[1],"data_offsets":[2,3]}})";
+                           R"("n":{"dtype":"F5_NEW","shape":[1],"data_offsets":[2,3]}})";
   return static_cast<char>(json.size()) + std::string(7, '\0') + json + std::string("\0\x3c\1", 3);
 }
 
@@ -48,7 +48,7 @@ TEST_F(TensorFileTest, WrongNamesAndExtensionsAreErrorsThatOfferTheRightOnes) {
   const TensorFile file(Put("x.safetensors", TwoTensors()));
   ExpectMessage(ErrorOf([&] { file.Find("v"); }), {"x.safetensors", "no tensor 'v'", "w, n"});
   ExpectMessage(ErrorOf([&] { file.Find(""); }), {"must be named", "w, n"});
-  ExpectMessage(ErrorOf([&] { file.Read("n"); }), {"'n'", "I8"});
+  ExpectMessage(ErrorOf([&] { file.Read("n"); }), {"'n'", "F5_NEW"});
   ExpectMessage(ErrorOf([&] { TensorFile(Put("x.bin", "")); }),
                 {"x.bin", "'.bin'", ".safetensors"});
   ExpectMessage(ErrorOf([&] { TensorFile(Path("no.npy")); }), {"no.npy", "No such file"});

@@ -351,18 +351,17 @@ TEST(AsOperand, HasNoSegmentsWhereAVectorHasOneScale) {
   EXPECT_EQ(segment("tile:7x1", true), 7u);
 }
 
-TEST(AsOperand, ScalesAcrossTheInnerDimensionThrow) {
-  const std::vector<float> in(6, 1.0f);
-  const QuantizedMatrix by_row = Quantize(in, {2, 3}, Options("int8", "row"));
-  const QuantizedMatrix by_column = Quantize(in, {2, 3}, Options("int8", "column"));
-  EXPECT_EQ(
-      ErrorOf([&] { AsOperand(by_row, true); }),
-      "AsOperand: the layout row has one scale per element of the inner dimension when columns are "
-      "the vectors; expected tensor, column, block or tile");
-  EXPECT_EQ(
-      ErrorOf([&] { AsOperand(by_column, false); }),
-      "AsOperand: the layout column has one scale per element of the inner dimension when rows are "
-      "the vectors; expected tensor, row, block or tile");
+// One scale per element of the inner dimension: each product is scaled by itself.
+TEST(AsOperand, ScalesAcrossTheInnerDimensionCutSegmentsOfOneElement) {
+  const std::vector<float> in = Normals(4 * 5, 1.0f);
+  const QuantizedMatrix by_row = Quantize(in, {4, 5}, Options("int8", "row"));
+  const QuantizedMatrix by_column = Quantize(in, {4, 5}, Options("int8", "column"));
+  const GemmScales along_column = AsOperand(by_row, true).scales;
+  const GemmScales along_row = AsOperand(by_column, false).scales;
+  EXPECT_EQ(along_column.segment, 1u);
+  EXPECT_EQ(along_row.segment, 1u);
+  for (size_t k = 0; k < 4; ++k) EXPECT_EQ(along_column.At(3, k), by_row.Scales()[k]);
+  for (size_t k = 0; k < 5; ++k) EXPECT_EQ(along_row.At(2, k), by_column.Scales()[k]);
 }
 
 // Int8 with scale 1: underflow below and at 0.5, overflow at 127.5 and beyond.

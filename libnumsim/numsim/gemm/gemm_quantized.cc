@@ -7,40 +7,6 @@
 namespace numsim {
 namespace {
 
-// Returns the scales of the vectors, which are the rows or the columns of the matrix, `inner` long.
-// A segment that would cover a whole vector is given as 0.
-GemmScales ScalesAlong(const QuantizedSpan& matrix, bool columns, size_t inner) {
-  const ScaleLayout layout = columns ? Transposed(matrix.layout) : matrix.layout;
-  // Steps in the array of scales from one tile to the next: along a row of the matrix, and down it.
-  const bool tiled = matrix.layout.block != 0;
-  const size_t across = 1;
-  const size_t down = tiled ? matrix.layout.BlocksPerRow(matrix.shape.cols) : 1;
-  GemmScales scales;
-  scales.data = {matrix.scales.data, matrix.scales.Elements()};
-  switch (layout.granularity) {
-    case Granularity::kTensor:
-      return scales;
-    case Granularity::kRow:
-      scales.row_stride = 1;
-      return scales;
-    case Granularity::kColumn:
-      throw Error::Format(
-          "AsOperand: the layout {} has one scale per element of the inner dimension when {} are the "
-          "vectors; expected tensor, {}, block or tile",
-          ToString(matrix.layout),
-          columns ? "columns" : "rows",
-          columns ? "column" : "row");
-    case Granularity::kBlock:
-    case Granularity::kTile:
-      break;
-  }
-  if (layout.granularity == Granularity::kTile) scales.row_group = layout.tile_rows;
-  scales.row_stride = columns ? across : down;
-  scales.segment_stride = columns ? down : across;
-  if (layout.block < inner) scales.segment = layout.block;
-  return scales;
-}
-
 // Returns the operand of codes that are stored as the matrix, or as its transpose.
 GemmOperand OperandOf(const QuantizedSpan& matrix, bool codes_transposed, bool transposed) {
   const auto width = static_cast<size_t>(matrix.format.StorageBytes());
@@ -57,12 +23,45 @@ GemmOperand OperandOf(const QuantizedSpan& matrix, bool codes_transposed, bool t
   operand.rows = transposed ? matrix.shape.cols : matrix.shape.rows;
   operand.inner = transposed ? matrix.shape.rows : matrix.shape.cols;
   operand.transposed = codes_transposed != transposed;
-  operand.scales = ScalesAlong(matrix, transposed, operand.inner);
+  operand.scales = OperandScales(
+      matrix.layout, matrix.shape, {matrix.scales.data, matrix.scales.Elements()}, transposed);
   operand.place = matrix.scales.place;
   return operand;
 }
 
 }  // namespace
+
+GemmScales OperandScales(const ScaleLayout& layout,
+                         MatrixShape shape,
+                         std::span<const float> data,
+                         bool transposed) {
+  const ScaleLayout along = transposed ? Transposed(layout) : layout;
+  const size_t inner = transposed ? shape.rows : shape.cols;
+  // Steps in the array of scales from one tile to the next: along a row of the matrix, and down it.
+  const size_t across = 1;
+  const size_t down = layout.block != 0 ? layout.BlocksPerRow(shape.cols) : 1;
+  GemmScales scales;
+  scales.data = data;
+  switch (along.granularity) {
+    case Granularity::kTensor:
+      return scales;
+    case Granularity::kRow:
+      scales.row_stride = 1;
+      return scales;
+    case Granularity::kColumn:
+      if (inner > 1) scales.segment = 1;
+      scales.segment_stride = 1;
+      return scales;
+    case Granularity::kBlock:
+    case Granularity::kTile:
+      break;
+  }
+  if (along.granularity == Granularity::kTile) scales.row_group = along.tile_rows;
+  scales.row_stride = transposed ? across : down;
+  scales.segment_stride = transposed ? down : across;
+  if (along.block < inner) scales.segment = along.block;
+  return scales;
+}
 
 GemmOperand AsOperand(const QuantizedMatrix& matrix, bool transposed) {
   // Either order works; the one in which each vector is contiguous is preferred.

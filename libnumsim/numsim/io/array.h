@@ -12,6 +12,8 @@
 
 namespace numsim {
 
+// The types of elements in files. Those with a format hold its numbers; the others hold codes of a
+// format that the file does not name, or integers.
 enum class ElementType : uint8_t {
   kF64,
   kF32,
@@ -19,16 +21,35 @@ enum class ElementType : uint8_t {
   kBf16,
   kF8E4M3,  // OCP e4m3fn
   kF8E5M2,
+  kF8E4M3Fnuz,
+  kF8E5M2Fnuz,
+  kF8E8M0,
+  kF6E2M3,  // OCP's formats of 6 and 4 bits
+  kF6E3M2,
+  kF4E2M1,
+  kI8,
   kU8,
   kU16,
   kU32,
   kU64,
+  kI16,
+  kI32,
+  kI64,
+  kBool,
+  kRaw8,  // bytes of a type that NumPy does not know, such as a format of ml_dtypes
+  kRaw16,
 };
 
-// Returns the number of bytes of an element.
+// Returns the number of bytes of an element in memory. A format of less than 8 bits has one code per
+// byte there.
 size_t ElementBytes(ElementType type);
-// Returns float64, float32, float16, bfloat16, e4m3fn, ..., uint64.
+// Returns the number of bits of an element in a file, where codes of 4 and 6 bits are packed.
+size_t StoredBits(ElementType type);
+// Returns float64, float32, float16, bfloat16, e4m3fn, ..., uint64; "raw bytes" for kRaw8.
 std::string_view ToString(ElementType type);
+// Returns the name of the format in formats/format_list.h whose numbers have this type: fp32, bf16,
+// e4m3fn, int8, ... Empty for float64 and for types without a format.
+std::string_view FormatOf(ElementType type);
 
 // An array with elements in C order (last index fastest) and native byte order.
 struct Array {

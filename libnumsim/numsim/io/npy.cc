@@ -23,19 +23,27 @@ constexpr size_t kMaxDictBytes = size_t{1} << 20;
 constexpr size_t kAlignment = 64;
 constexpr bool kLittleEndian = std::endian::native == std::endian::little;
 
+// The type of an element, and NumPy's kind and size in bytes. NumPy writes e5m2 of ml_dtypes as f1,
+// its other formats of 8 bits and less as V1, and bfloat16 as V2.
 struct TypeName {
   ElementType type;
-  std::string_view code;  // NumPy's kind and size in bytes
+  std::string_view code;
 };
 constexpr std::array kTypeNames = {
     TypeName{ElementType::kF16, "f2"},
     TypeName{ElementType::kF32, "f4"},
     TypeName{ElementType::kF64, "f8"},
+    TypeName{ElementType::kI8, "i1"},
     TypeName{ElementType::kU8, "u1"},
     TypeName{ElementType::kU16, "u2"},
     TypeName{ElementType::kU32, "u4"},
     TypeName{ElementType::kU64, "u8"},
+    TypeName{ElementType::kRaw8, "f1"},
+    TypeName{ElementType::kRaw8, "V1"},
+    TypeName{ElementType::kRaw16, "V2"},
 };
+
+bool IsRaw(ElementType type) { return type == ElementType::kRaw8 || type == ElementType::kRaw16; }
 
 // Sets the header's type and byte order from a text like "<f4".
 void ParseDescr(std::string_view descr, std::string_view file, NpyHeader& header) {
@@ -43,19 +51,17 @@ void ParseDescr(std::string_view descr, std::string_view file, NpyHeader& header
   for (const TypeName& name : kTypeNames) {
     if (descr.substr(descr.empty() ? 0 : 1) != name.code) continue;
     const bool one_byte = ElementBytes(name.type) == 1;
-    if (order != '<' && order != '>' && order != '=' && !(one_byte && order == '|')) break;
+    const bool without_order = one_byte || name.code.starts_with('V');
+    if (order != '<' && order != '>' && order != '=' && !(without_order && order == '|')) break;
     header.type = name.type;
     header.reversed_bytes = !one_byte && order == (kLittleEndian ? '>' : '<');
     return;
   }
   throw Error::Format(
-      "{}: npy header: descr is '{}', expected float16, float32, float64 or uint8 to uint64 "
-      "('<f4' and so on){}",
+      "{}: npy header: descr is '{}', expected float16, float32, float64, int8 or uint8 to uint64 "
+      "('<f4' and so on), or bytes of a format that NumPy does not know ('<f1', '|V1', '|V2')",
       file,
-      Printable(descr, 24),
-      descr.substr(std::min<size_t>(1, descr.size())).starts_with('V')
-          ? "; so NumPy writes bfloat16 and float8: save them with safetensors, or as codes in uint16 or uint8"
-          : "");
+      Printable(descr, 24));
 }
 
 // The number of bytes before the dict, and the length of the dict.
@@ -176,7 +182,7 @@ std::vector<std::byte> TransposedToC(const Array& array) {
 
 std::string DescrOf(ElementType type, const std::filesystem::path& path) {
   for (const TypeName& name : kTypeNames) {
-    if (name.type != type) continue;
+    if (name.type != type || IsRaw(type)) continue;
     const char order = ElementBytes(type) == 1 ? '|' : kLittleEndian ? '<' : '>';
     return order + std::string(name.code);
   }

@@ -9,6 +9,7 @@
 #include "numsim/io/array.h"
 #include "numsim/io/input_file.h"
 #include "numsim/io/internal/file_headers.h"
+#include "numsim/io/internal/packed_codes.h"
 
 namespace numsim {
 namespace {
@@ -95,6 +96,8 @@ Array SafetensorsFile::Read(std::string_view name) const {
   const auto [begin, end] = state_->ranges[found->second];
   Array array{*info.type, info.shape, std::vector<std::byte>(end - begin)};
   state_->file.Read(state_->data_offset + begin, array.bytes);
+  const size_t bits = StoredBits(array.type);
+  if (bits < 8) array.bytes = UnpackCodes(array.bytes, array.Elements(), bits);
   if constexpr (std::endian::native == std::endian::big) {
     ReverseBytesOfElements(array.bytes, ElementBytes(array.type));
   }

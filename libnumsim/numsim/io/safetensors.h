@@ -21,7 +21,7 @@ struct TensorInfo {
 };
 
 // An open .safetensors file. The whole header is checked on opening; tensors are read on demand, by
-// any number of threads. Readable dtypes: F64 F32 F16 BF16 F8_E4M3 F8_E5M2 U8 U16 U32.
+// any number of threads. Every dtype of the format is read except C64 and those that are not known.
 class SafetensorsFile {
  public:
   // Throws Error naming the file and, if applicable, the tensor and field at fault. Rejects a
@@ -42,7 +42,8 @@ class SafetensorsFile {
 
   // Reads a tensor. Throws Error naming the tensor if there is none of that name, or naming its
   // dtype if numsim cannot read it. Allocates the tensor's size, which was checked against the
-  // file's size.
+  // file's size. The codes of F4, F6_E2M3 and F6_E3M2, which a file packs (the first in the lowest
+  // bits), get one byte each.
   Array Read(std::string_view name) const;
 
  private:

@@ -4,6 +4,7 @@
 #include <cctype>
 #include <cmath>
 #include <cstring>
+#include <map>
 
 #include "numsim/base/error.h"
 #include "numsim/base/printable.h"
@@ -11,6 +12,7 @@
 #include "numsim/formats/decode.h"
 #include "numsim/formats/format_table.h"
 #include "numsim/io/npy.h"
+#include "numsim/io/shared/safetensors_writer.h"
 
 namespace numsim {
 namespace {
@@ -32,17 +34,28 @@ std::string NamesText(const std::vector<TensorInfo>& tensors) {
   return tensors.empty() ? "none" : text;
 }
 
-const std::vector<float>& DecodeTableOf(std::string_view name) {
-  const auto make = [](std::string_view format) {
-    const FormatEntry* const entry = FindFormat(format);
-    NUMSIM_CHECK(entry != nullptr, "no format {}", format);
-    return DecodeTable(entry->spec);
-  };
-  static const std::vector<float> fp16 = make("fp16");
-  static const std::vector<float> bf16 = make("bf16");
-  static const std::vector<float> e4m3fn = make("e4m3fn");
-  static const std::vector<float> e5m2 = make("e5m2");
-  return name == "fp16" ? fp16 : name == "bf16" ? bf16 : name == "e4m3fn" ? e4m3fn : e5m2;
+// Returns the values of the codes of a type that has a format of up to 16 bits.
+const std::vector<float>& DecodeTableOf(ElementType type) {
+  static const std::map<std::string_view, std::vector<float>> tables = [] {
+    std::map<std::string_view, std::vector<float>> made;
+    for (const std::string_view name : {"fp16",
+                                        "bf16",
+                                        "e4m3fn",
+                                        "e5m2",
+                                        "e4m3fnuz",
+                                        "e5m2fnuz",
+                                        "e8m0fnu",
+                                        "e2m3fn",
+                                        "e3m2fn",
+                                        "e2m1fn",
+                                        "int8"}) {
+      const FormatEntry* const entry = FindFormat(name);
+      NUMSIM_CHECK(entry != nullptr, "no format {}", name);
+      made.emplace(name, DecodeTable(entry->spec));
+    }
+    return made;
+  }();
+  return tables.at(FormatOf(type));
 }
 
 // Source is the type of the elements, or of the codes, in the array.
@@ -58,9 +71,9 @@ std::vector<Target> Mapped(const Array& array, Map map) {
 }
 
 template <typename Target>
-std::vector<Target> Decoded(const Array& array, std::string_view format) {
-  const std::vector<float>& table = DecodeTableOf(format);
-  const auto look_up = [&](auto code) { return Target{table[code]}; };
+std::vector<Target> Decoded(const Array& array) {
+  const std::vector<float>& table = DecodeTableOf(array.type);
+  const auto look_up = [&](auto code) { return Target{table[code & (table.size() - 1)]}; };
   if (ElementBytes(array.type) == 1) return Mapped<uint8_t, Target>(array, look_up);
   return Mapped<uint16_t, Target>(array, look_up);
 }
@@ -73,28 +86,16 @@ std::vector<Target> Widened(const Array& array, std::string_view what) {
                  array.bytes.size(),
                  ToString(array.type),
                  ShapeToString(array.shape));
-  switch (array.type) {
-    case ElementType::kF64:
-      break;  // ToFloat64 handles it before calling this function
-    case ElementType::kF32:
-      return Mapped<float, Target>(array, [](float value) { return Target{value}; });
-    case ElementType::kF16:
-      return Decoded<Target>(array, "fp16");
-    case ElementType::kBf16:
-      return Decoded<Target>(array, "bf16");
-    case ElementType::kF8E4M3:
-      return Decoded<Target>(array, "e4m3fn");
-    case ElementType::kF8E5M2:
-      return Decoded<Target>(array, "e5m2");
-    case ElementType::kU8:
-    case ElementType::kU16:
-    case ElementType::kU32:
-    case ElementType::kU64:
-      throw Error::Format(
-          "{}: {} elements are codes, expected floating-point values", what, ToString(array.type));
+  if (array.type == ElementType::kF64) {  // ToFloat64 handles it before calling this function
+    throw Error::Format("{}: float64 elements do not fit into float32 exactly; convert them first",
+                        what);
   }
-  throw Error::Format("{}: float64 elements do not fit into float32 exactly; convert them first",
-                      what);
+  if (array.type == ElementType::kF32) {
+    return Mapped<float, Target>(array, [](float value) { return Target{value}; });
+  }
+  const std::string_view reason = WhyNoNumbers(array.type);
+  if (!reason.empty()) throw Error::Format("{}: {} {}", what, ToString(array.type), reason);
+  return Decoded<Target>(array);
 }
 
 // Returns float64 elements as float32. Throws Error that names the first one that would change.
@@ -164,8 +165,52 @@ Array TensorFile::Read(std::string_view name) const {
   return safetensors_ ? safetensors_->Read(tensor.name) : ReadNpy(path_);
 }
 
+const std::vector<std::pair<std::string, std::string>>& TensorFile::Metadata() const {
+  static const std::vector<std::pair<std::string, std::string>> none;
+  return safetensors_ ? safetensors_->Metadata() : none;
+}
+
 std::string TensorFile::Describe(const TensorInfo& tensor) const {
   return fmt::format("{}: tensor '{}'", path_.string(), Printable(tensor.name));
+}
+
+std::string_view WhyNoNumbers(ElementType type) {
+  switch (type) {
+    case ElementType::kU8:
+    case ElementType::kU16:
+    case ElementType::kU32:
+    case ElementType::kU64:
+      return "elements are codes, expected floating-point values";
+    case ElementType::kRaw8:
+    case ElementType::kRaw16:
+      return "are codes of a format that the file does not name";
+    case ElementType::kI16:
+    case ElementType::kI32:
+    case ElementType::kI64:
+    case ElementType::kBool:
+      return "elements are not numbers of a format";
+    default:
+      return "";
+  }
+}
+
+bool IsTensorFileName(const std::filesystem::path& path) {
+  const std::string extension = LowerExtension(path);
+  return extension == ".npy" || extension == ".safetensors";
+}
+
+bool IsSafetensorsName(const std::filesystem::path& path) {
+  return LowerExtension(path) == ".safetensors";
+}
+
+void AppendTensors(const std::filesystem::path& path,
+                   std::span<const std::pair<std::string, Array>> tensors,
+                   std::span<const std::pair<std::string, std::string>> metadata,
+                   AtomicFile& file) {
+  if (IsSafetensorsName(path)) return AppendSafetensors(path, tensors, metadata, file);
+  NUMSIM_REQUIRE(
+      tensors.size() == 1, "{}: {} tensors, .npy holds one", path.string(), tensors.size());
+  AppendNpy(path, tensors[0].second, file);
 }
 
 std::vector<float> ToFloat32(const Array& array, std::string_view what) {

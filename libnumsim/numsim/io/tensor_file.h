@@ -3,11 +3,14 @@
 
 #include <filesystem>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "numsim/io/array.h"
+#include "numsim/io/atomic_file.h"
 #include "numsim/io/safetensors.h"
 
 namespace numsim {
@@ -32,6 +35,9 @@ class TensorFile {
   // tensor's dtype.
   Array Read(std::string_view name) const;
 
+  // The entries of __metadata__ of a .safetensors file; none for a .npy file.
+  const std::vector<std::pair<std::string, std::string>>& Metadata() const;
+
   // Returns "FILE: tensor 'NAME'", for messages.
   std::string Describe(const TensorInfo& tensor) const;
 
@@ -41,13 +47,33 @@ class TensorFile {
   std::vector<TensorInfo> npy_;
 };
 
-// Returns the exact values of a float32, float16, bfloat16, e4m3fn or e5m2 array, in its order.
-// NaNs of types other than float32 are those of numsim::Decode. `what` names the array in messages.
-// Throws Error for float64, which does not fit, and for integer arrays, which hold codes of a
-// format that the file does not name.
+// Returns the exact values of an array whose type has a format (FormatOf), in its order; int8 counts
+// as numbers. NaNs of types other than float32 are those of numsim::Decode. `what` names the array in
+// messages. Throws Error for float64, which does not fit, and for the types of WhyNoNumbers().
 std::vector<float> ToFloat32(const Array& array, std::string_view what);
 
 // The float64 version of ToFloat32, which also accepts float64 arrays.
 std::vector<double> ToFloat64(const Array& array, std::string_view what);
+
+// Returns why an array of this type has no values: unsigned integers and raw bytes are codes of a
+// format that the file does not name, wider integers and booleans are not numbers of a format.
+// Returns "" for the types that ToFloat64 takes.
+std::string_view WhyNoNumbers(ElementType type);
+
+// Writing.
+
+// Returns whether the extension is .npy or .safetensors, or .safetensors.
+bool IsTensorFileName(const std::filesystem::path& path);
+bool IsSafetensorsName(const std::filesystem::path& path);
+
+// Writes tensors to `file`, a new AtomicFile for `path`, as the extension of `path` says, and leaves
+// Commit to the caller, who can then write several files before any of them appears. A .npy file
+// holds one tensor, without its name and without metadata. Requires IsTensorFileName(path), and names
+// and bytes as WriteSafetensors does; throws Error if a type has no name in the file, and if the file
+// cannot be written.
+void AppendTensors(const std::filesystem::path& path,
+                   std::span<const std::pair<std::string, Array>> tensors,
+                   std::span<const std::pair<std::string, std::string>> metadata,
+                   AtomicFile& file);
 
 }  // namespace numsim

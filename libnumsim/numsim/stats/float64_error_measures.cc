@@ -43,6 +43,26 @@ double Float64ErrorMeasures::UnderflowShare() const {
 }
 double Float64ErrorMeasures::OverflowShare() const { return Share(overflow, elements - nonfinite); }
 
+void Float64ErrorMeasures::Merge(const Float64ErrorMeasures& other) {
+  elements += other.elements;
+  nonfinite += other.nonfinite;
+  underflow += other.underflow;
+  overflow += other.overflow;
+  measured += other.measured;
+  max_error = std::max(max_error, other.max_error);
+  max_signal = std::max(max_signal, other.max_signal);
+  // Sums change to the units of the larger maximum, as if all pairs had been measured together.
+  const int signal = ExponentOf(max_signal), error = ExponentOf(max_error);
+  signal_square = std::ldexp(signal_square, 2 * (signal_exponent - signal)) +
+                  std::ldexp(other.signal_square, 2 * (other.signal_exponent - signal));
+  error_square = std::ldexp(error_square, 2 * (error_exponent - error)) +
+                 std::ldexp(other.error_square, 2 * (other.error_exponent - error));
+  error_sum = std::ldexp(error_sum, error_exponent - error) +
+              std::ldexp(other.error_sum, other.error_exponent - error);
+  signal_exponent = signal;
+  error_exponent = error;
+}
+
 Float64ErrorMeasures MeasureError(std::span<const double> x,
                                   std::span<const double> y,
                                   std::span<const double> limits,

@@ -22,6 +22,8 @@ struct Float64ErrorMeasures {
   double MeanError() const;
   double UnderflowShare() const;
   double OverflowShare() const;
+
+  void Merge(const Float64ErrorMeasures& other);
 };
 
 // Measures the error of y against x. Element i overflows if |x[i]| >= limits[limit_of(i)], or if y[i]

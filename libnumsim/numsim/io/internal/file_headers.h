@@ -34,7 +34,7 @@ std::string NpyDictText(const NpyDict& dict);
 
 // Returns the element type for a dtype such as "F32"; nullopt if numsim cannot read the dtype.
 std::optional<ElementType> TypeOf(std::string_view dtype);
-// Returns the dtype for an element type.
+// Returns the dtype for an element type. Throws Error for raw bytes, which have none.
 std::string_view DtypeOf(ElementType type);
 
 // A tensor and the range [begin, end) of its bytes, counted from the end of the header.

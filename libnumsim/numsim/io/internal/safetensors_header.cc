@@ -159,33 +159,51 @@ class Events final : public nlohmann::json_sax<json> {
   SafetensorsHeader header_;
 };
 
-struct DtypeBits {
+struct TypeDtype {
+  ElementType type;
   std::string_view dtype;
-  size_t bits;
 };
-// Includes dtypes that numsim does not read: their lengths are checked as well.
-constexpr std::array kDtypeBits = {
-    DtypeBits{"F4", 4},          DtypeBits{"F6_E2M3", 6},     DtypeBits{"F6_E3M2", 6},
-    DtypeBits{"BOOL", 8},        DtypeBits{"U8", 8},          DtypeBits{"I8", 8},
-    DtypeBits{"F8_E4M3", 8},     DtypeBits{"F8_E5M2", 8},     DtypeBits{"F8_E8M0", 8},
-    DtypeBits{"F8_E4M3FNUZ", 8}, DtypeBits{"F8_E5M2FNUZ", 8}, DtypeBits{"U16", 16},
-    DtypeBits{"I16", 16},        DtypeBits{"F16", 16},        DtypeBits{"BF16", 16},
-    DtypeBits{"U32", 32},        DtypeBits{"I32", 32},        DtypeBits{"F32", 32},
-    DtypeBits{"U64", 64},        DtypeBits{"I64", 64},        DtypeBits{"F64", 64},
-    DtypeBits{"C64", 64},
+constexpr std::array kTypeDtypes = {
+    TypeDtype{ElementType::kF64, "F64"},
+    TypeDtype{ElementType::kF32, "F32"},
+    TypeDtype{ElementType::kF16, "F16"},
+    TypeDtype{ElementType::kBf16, "BF16"},
+    TypeDtype{ElementType::kF8E4M3, "F8_E4M3"},
+    TypeDtype{ElementType::kF8E5M2, "F8_E5M2"},
+    TypeDtype{ElementType::kF8E4M3Fnuz, "F8_E4M3FNUZ"},
+    TypeDtype{ElementType::kF8E5M2Fnuz, "F8_E5M2FNUZ"},
+    TypeDtype{ElementType::kF8E8M0, "F8_E8M0"},
+    TypeDtype{ElementType::kF6E2M3, "F6_E2M3"},
+    TypeDtype{ElementType::kF6E3M2, "F6_E3M2"},
+    TypeDtype{ElementType::kF4E2M1, "F4"},
+    TypeDtype{ElementType::kI8, "I8"},
+    TypeDtype{ElementType::kU8, "U8"},
+    TypeDtype{ElementType::kU16, "U16"},
+    TypeDtype{ElementType::kU32, "U32"},
+    TypeDtype{ElementType::kU64, "U64"},
+    TypeDtype{ElementType::kI16, "I16"},
+    TypeDtype{ElementType::kI32, "I32"},
+    TypeDtype{ElementType::kI64, "I64"},
+    TypeDtype{ElementType::kBool, "BOOL"},
 };
+constexpr std::string_view kComplex = "C64";  // not read, but its length is checked as well
+
+// Returns the bits of an element in the file, or nullopt for a dtype that is not known.
+std::optional<size_t> BitsOf(std::string_view dtype) {
+  if (dtype == kComplex) return 64;
+  const std::optional<ElementType> type = TypeOf(dtype);
+  return type ? std::optional(StoredBits(*type)) : std::nullopt;
+}
 
 // Throws Error unless the range has the length that dtype and shape require. Accepts any length for
 // a dtype that is not in the list; such a tensor cannot be read.
 void CheckLength(const TensorRange& tensor, const std::string& where) {
-  const auto known = std::find_if(kDtypeBits.begin(), kDtypeBits.end(), [&](const DtypeBits& d) {
-    return d.dtype == tensor.info.dtype;
-  });
-  const size_t bits = known == kDtypeBits.end() ? 1 : known->bits;
+  const std::optional<size_t> known = BitsOf(tensor.info.dtype);
+  const size_t bits = known.value_or(1);
   const auto elements = CheckedElements(tensor.info.shape, bits);
   const std::string shape = Printable(ShapeToString(tensor.info.shape));
   if (!elements) throw Error::Format("{}: shape {} is too large", where, shape);
-  if (known == kDtypeBits.end()) return;
+  if (!known) return;
   const uint64_t expected_bits = uint64_t{*elements} * bits;
   if (expected_bits % 8 != 0 || expected_bits / 8 != tensor.end - tensor.begin) {
     throw Error::Format("{}: data_offsets span {} bytes, expected {} for {} {}",
@@ -227,29 +245,11 @@ void OrderAndCheck(std::vector<TensorRange>& tensors, uint64_t data_bytes, std::
   }
 }
 
-struct TypeDtype {
-  ElementType type;
-  std::string_view dtype;
-  bool readable;
-};
-constexpr std::array kTypeDtypes = {
-    TypeDtype{ElementType::kF64, "F64", true},
-    TypeDtype{ElementType::kF32, "F32", true},
-    TypeDtype{ElementType::kF16, "F16", true},
-    TypeDtype{ElementType::kBf16, "BF16", true},
-    TypeDtype{ElementType::kF8E4M3, "F8_E4M3", true},
-    TypeDtype{ElementType::kF8E5M2, "F8_E5M2", true},
-    TypeDtype{ElementType::kU8, "U8", true},
-    TypeDtype{ElementType::kU16, "U16", true},
-    TypeDtype{ElementType::kU32, "U32", true},
-    TypeDtype{ElementType::kU64, "U64", false},
-};
-
 }  // namespace
 
 std::optional<ElementType> TypeOf(std::string_view dtype) {
   for (const TypeDtype& known : kTypeDtypes) {
-    if (known.readable && known.dtype == dtype) return known.type;
+    if (known.dtype == dtype) return known.type;
   }
   return std::nullopt;
 }
@@ -258,8 +258,7 @@ std::string_view DtypeOf(ElementType type) {
   for (const TypeDtype& known : kTypeDtypes) {
     if (known.type == type) return known.dtype;
   }
-  NUMSIM_CHECK(false, "element type {}", static_cast<int>(type));
-  return {};
+  throw Error::Format(".safetensors has no dtype for {}", ToString(type));
 }
 
 SafetensorsHeader ParseSafetensorsHeader(std::string_view text,

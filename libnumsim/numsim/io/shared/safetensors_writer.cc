@@ -11,6 +11,7 @@
 #include "numsim/io/array.h"
 #include "numsim/io/atomic_file.h"
 #include "numsim/io/internal/file_headers.h"
+#include "numsim/io/internal/packed_codes.h"
 
 namespace numsim {
 namespace {
@@ -39,6 +40,22 @@ std::vector<const NamedArray*> InOrderOfAlignment(std::span<const NamedArray> te
   return ordered;
 }
 
+// Returns the number of bytes of a tensor in the file. Throws Error if its packed codes do not fill
+// the last byte, which the format does not allow.
+size_t FileBytes(const std::filesystem::path& path, const NamedArray& tensor) {
+  const auto& [name, array] = tensor;
+  const size_t bits = StoredBits(array.type);
+  if (bits >= 8) return array.bytes.size();
+  if (array.Elements() * bits % 8 == 0) return array.Elements() * bits / 8;
+  throw Error::Format(
+      "{}: tensor '{}' has {} codes of {} bits, and .safetensors takes whole bytes; "
+      "write .npy instead",
+      path.string(),
+      Printable(name),
+      array.Elements(),
+      bits);
+}
+
 // Builds the header entry by entry instead of as one tree, because nlohmann-json searches all
 // existing keys for each key that is added.
 std::string MakeHeader(const std::filesystem::path& path,
@@ -60,8 +77,9 @@ std::string MakeHeader(const std::filesystem::path& path,
     Json entry;
     entry["dtype"] = DtypeOf(array.type);
     entry["shape"] = array.shape;
-    entry["data_offsets"] = {offset, offset + array.bytes.size()};
-    offset += array.bytes.size();
+    const size_t bytes = FileBytes(path, *tensor);
+    entry["data_offsets"] = {offset, offset + bytes};
+    offset += bytes;
     if (header.size() > 1) header += ',';
     header += Dump(Json(name), path, name) + ':' + entry.dump();
   }
@@ -88,20 +106,23 @@ void CheckTensors(const std::vector<const NamedArray*>& tensors) {
 
 }  // namespace
 
-void WriteSafetensors(const std::filesystem::path& path,
-                      std::span<const NamedArray> tensors,
-                      std::span<const std::pair<std::string, std::string>> metadata) {
+void AppendSafetensors(const std::filesystem::path& path,
+                       std::span<const NamedArray> tensors,
+                       std::span<const std::pair<std::string, std::string>> metadata,
+                       AtomicFile& file) {
   const std::vector<const NamedArray*> ordered = InOrderOfAlignment(tensors);
   CheckTensors(ordered);
   const std::string header = MakeHeader(path, ordered, metadata);
-  AtomicFile file(path);
   std::string length;
   for (int i = 0; i < 8; ++i) length += static_cast<char>(header.size() >> (8 * i) & 0xFF);
   file.Write(length);
   file.Write(header);
   for (const NamedArray* const tensor : ordered) {
     const Array& array = tensor->second;
-    if constexpr (std::endian::native == std::endian::big) {
+    const size_t bits = StoredBits(array.type);
+    if (bits < 8) {
+      file.Write(std::span<const std::byte>(PackCodes(array.bytes, bits)));
+    } else if constexpr (std::endian::native == std::endian::big) {
       std::vector<std::byte> little = array.bytes;
       ReverseBytesOfElements(little, ElementBytes(array.type));
       file.Write(std::span<const std::byte>(little));
@@ -109,6 +130,13 @@ void WriteSafetensors(const std::filesystem::path& path,
       file.Write(std::span<const std::byte>(array.bytes));
     }
   }
+}
+
+void WriteSafetensors(const std::filesystem::path& path,
+                      std::span<const NamedArray> tensors,
+                      std::span<const std::pair<std::string, std::string>> metadata) {
+  AtomicFile file(path);
+  AppendSafetensors(path, tensors, metadata, file);
   file.Commit();
 }
 

@@ -1,0 +1,29 @@
+// `numsim stats --against`: the error of tensors that are quantised already.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "apps/given_tensor.h"
+#include "numsim/io/csv.h"
+
+namespace numsim::apps {
+
+// A tensor that is not measured.
+struct Unmeasured {
+  std::string name, dtype, why;
+};
+
+// Adds a row for each tensor of `file` that has a namesake of the same shape in `original`: codes with
+// scales against the original values (`scale` is "given"), other tensors value by value. Of two files
+// with one tensor each the names do not matter. `scales` names the scales of the only tensor of
+// `file`, if it is not empty. `tensor` selects a name, if it is not empty. Returns the tensors of both
+// files that are not measured.
+std::vector<Unmeasured> AddErrorsAgainst(Table& table,
+                                         const std::string& file,
+                                         const std::string& scales,
+                                         const std::string& original,
+                                         const std::string& tensor,
+                                         const GivenOptions& options);
+
+}  // namespace numsim::apps
