@@ -28,6 +28,7 @@ void BindArithmetic(nb::module_& m);
 void BindDevice(nb::module_& m);
 void BindQuantize(nb::module_& m);
 void BindGemm(nb::module_& m);
+void BindGiven(nb::module_& m);
 void BindLinear(nb::module_& m);
 void BindUpdates(nb::module_& m);
 void BindMeasures(nb::module_& m);

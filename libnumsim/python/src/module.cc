@@ -40,6 +40,7 @@ NB_MODULE(_core, m) {
   BindDevice(m);
   BindQuantize(m);
   BindGemm(m);
+  BindGiven(m);
   BindLinear(m);
   BindUpdates(m);
   BindMeasures(m);

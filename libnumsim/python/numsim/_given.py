@@ -1,0 +1,148 @@
+"""Matrices that somebody else has quantised: codes with given scales, as checkpoints have them."""
+
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+import numpy as np
+
+from numsim import _core
+from numsim._arrays import F32, F64, Taken, take, take_codes
+from numsim._formats import Format, FormatLike, format as format_of
+from numsim._numbers import Exact
+from numsim._quantize import Quantized
+
+# The usual blocks of a grid of scales, by the format of the scales: MX and NVFP4.
+_USUAL = {"e8m0fnu": "block:32", "e4m3fn": "block:16"}
+
+
+def from_codes(
+    codes: Any,
+    scales: Any,
+    format: FormatLike | None = None,
+    *,
+    scaling: str | None = None,
+    tensor_scale: Any = None,
+    packed: bool = False,
+) -> Quantized:
+    """Returns the quantised matrix with these codes and scales: value = code value * scale.
+
+    codes         a matrix of codes, as `decode` takes them
+    scales        float32 numbers, or an array of a smaller float dtype such as e8m0fnu; unsigned
+                  bytes are codes of e8m0fnu. What float32 does not hold is refused
+    format        of the codes, at most 16 bits; may be left out if their dtype tells it
+    scaling       which codes share a scale: "tensor", "row", "column", "block:N" or "tile:RxC", with
+                  partial blocks at the edges. None: the shape of the scales tells, (), (rows,),
+                  (rows, 1) or (1, columns); a grid is "block:32" for scales of e8m0fnu (MX) and
+                  "block:16" for those of e4m3fn (NVFP4), and must be named otherwise
+    tensor_scale  a number that multiplies the scales, as in NVFP4
+    packed        whether bytes hold two codes of 4 bits each, the first in the lower half
+
+    Its `dequantize()`, `error(original)`, `T` and `@` are those of a matrix of `quantize`.
+    """
+    array, give, f = _codes(codes, format, packed)
+    if array.ndim > 2:
+        raise ValueError(f"codes: expected a matrix, found {array.ndim} dimensions")
+    (matrix,), rule = _matrices(array, scales, f, scaling, tensor_scale)
+    return Quantized(f, matrix, (matrix.rows, matrix.cols), False, give, rule)
+
+
+def dequantize(
+    codes: Any,
+    scales: Any,
+    format: FormatLike | None = None,
+    *,
+    scaling: str | None = None,
+    tensor_scale: Any = None,
+    packed: bool = False,
+) -> Any:
+    """Returns code value * scale, rounded to float32: an array of the kind of the codes.
+
+    The arguments are those of `from_codes`. Codes of three and more dimensions are a stack of
+    matrices in their last two; their scales have the same dimensions before, then those of a matrix.
+    Scales whose shape is that of the first dimensions, then ones, are one per index of these.
+    """
+    array, give, f = _codes(codes, format, packed)
+    matrices, _ = _matrices(array, scales, f, scaling, tensor_scale)
+    out = np.empty(array.shape, F32)
+    parts = out.reshape(len(matrices), -1) if array.size else []
+    for matrix, part in zip(matrices, parts):
+        matrix.dequantize(part.reshape(matrix.rows, matrix.cols))
+    return give(out, None)
+
+
+def _codes(codes, format, packed):
+    """The codes as a contiguous array of the format's unsigned integers; give; the format."""
+    if str(getattr(codes, "dtype", "")).endswith("float4_e2m1fn_x2"):  # torch's pairs of codes
+        codes, packed, format = codes.view(sys.modules["torch"].uint8), True, format or "e2m1fn"
+    named = None if format is None else format_of(format)
+    taken = take_codes(codes, "codes", named)
+    f = taken.format or named
+    if f is None:
+        raise TypeError(f"format: missing, and a dtype of {taken.dtype_name} does not tell it")
+    if named is not None and f.spec != named.spec:
+        raise TypeError(f"format: {named.name}, but the codes are {f.name}")
+    array = taken.array
+    if packed:
+        if f.bits != 4 or array.dtype.itemsize != 1:
+            raise ValueError(f"packed: expected bytes with codes of 4 bits, {f.name} has {f.bits}")
+        array = np.stack((array & 15, array >> 4), -1).reshape(*array.shape[:-1], -1)
+    if array.dtype != f.code_dtype:
+        narrow = array.astype(f.code_dtype)
+        if (narrow != array).any():
+            raise ValueError(f"codes: expected 0 to {2**f.bits - 1} for {f.name}")
+        array = narrow
+    return np.ascontiguousarray(array).reshape(array.shape), taken.give, f
+
+
+def _scales(scales):
+    """The scales as contiguous float32, and the format of their codes or None."""
+    array = np.asarray(scales) if isinstance(scales, np.ndarray) else scales
+    if str(getattr(array, "dtype", "")).rpartition(".")[2] == "uint8":
+        taken = take_codes(array, "scales")
+        taken = Taken(taken.array, format_of("e8m0fnu"), taken.give)
+    else:
+        taken = take(array, "scales")
+    numbers = taken.array
+    if taken.format is not None:
+        out = np.empty(numbers.shape, F32)
+        _core.decode(taken.format.spec, np.ascontiguousarray(numbers), out)
+        return out, taken.format
+    if type(numbers) is Exact:
+        raise ValueError("scales: a number that float32 does not hold")
+    with np.errstate(over="ignore", under="ignore"):
+        narrow = np.ascontiguousarray(numbers, F32).reshape(numbers.shape)
+    wrong = ~((narrow == numbers) | np.isnan(numbers))
+    if wrong.any():
+        raise ValueError(f"scales: {numbers[wrong].flat[0]!s} is no float32 number")
+    return narrow, None
+
+
+def _matrices(codes, scales, f: Format, scaling, tensor_scale):
+    """The matrices of the codes, as the library's, and the rule of their scales."""
+    if f.bits > 16:
+        raise ValueError(f"format: expected at most 16 bits, {f.name} has {f.bits}")
+    numbers, own = _scales(scales)
+    usual = _USUAL.get(own.name, "") if own else ""
+    try:
+        count, rows, cols, layout = _core.place_scales(
+            codes.shape, numbers.shape, scaling or "", usual
+        )
+    except _core.Error as error:
+        raise ValueError(f"scales: {error}") from None
+    if tensor_scale is not None:
+        factor, _ = _scales(tensor_scale)
+        if factor.size != 1:
+            raise ValueError(f"tensor_scale: expected one number, found {factor.size}")
+        numbers = numbers * factor.reshape(())
+    try:
+        matrices = [
+            _core.from_codes(f.spec, part.reshape(rows, cols), layout, scale)
+            for part, scale in zip(
+                codes.reshape(count, rows * cols), numbers.reshape(count, -1), strict=True
+            )
+        ]
+    except _core.Error as error:
+        raise ValueError(f"codes: {error}") from None
+    return matrices, "e8m0" if own and own.name == "e8m0fnu" else "given"
