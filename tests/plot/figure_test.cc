@@ -113,7 +113,9 @@ TEST(BeyondText, CountsWhatThePanelDoesNotShow) {
   Panel band = PanelOf({1, 2}, 0, 3);
   band.series[0].low = {-0.74, NAN};
   band.series[0].high = {1.5, 9};
-  EXPECT_EQ(BeyondText(band), "not shown: interval ends to -0.74; interval ends to 9");
+  EXPECT_EQ(BeyondText(band), "not shown: interval ends from -0.74 to 9");
+  band.series[0].y[1] = 12;
+  EXPECT_EQ(BeyondText(band), "not shown: 1 point above, to 12; interval ends to -0.74");
 }
 
 TEST(BeyondText, IsAboutTheLengthOfBars) {

@@ -63,9 +63,15 @@ std::vector<std::string> PartsOf(const Tally& points, const Tally& ends) {
       points.least_negative == 0 ? " at 0"
                                  : fmt::format(" at or below 0, to {:.3g}", points.least_negative));
   add(points.infinite, points.infinite == 1 ? " that is infinite" : " that are infinite");
+  // Only what the points do not say already.
   const double low = std::min(ends.least, ends.least_negative);
-  if (low < kNever) parts.push_back(fmt::format("interval ends to {:.3g}", low));
-  if (ends.most > -kNever) parts.push_back(fmt::format("interval ends to {:.3g}", ends.most));
+  const bool lower = low < std::min(points.least, points.least_negative);
+  const bool higher = ends.most > points.most;
+  if (lower && higher) {
+    parts.push_back(fmt::format("interval ends from {:.3g} to {:.3g}", low, ends.most));
+  } else if (lower || higher) {
+    parts.push_back(fmt::format("interval ends to {:.3g}", lower ? low : ends.most));
+  }
   if (ends.infinite > 0) parts.emplace_back("infinite interval ends");
   return parts;
 }
