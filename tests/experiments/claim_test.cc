@@ -169,7 +169,7 @@ TEST(Judge, CountsWhatOutcomesLeaveOut) {
   EXPECT_DOUBLE_EQ(left_out.at(0).result.p, std::min(1.0, 2 * alone));
   EXPECT_LT(alone, 1);
   EXPECT_EQ(VerdictOf(left_out.at(1)), "not tested");
-  EXPECT_EQ(left_out.at(1).result.reason, "no spikes");
+  EXPECT_EQ(left_out.at(1).result.reason, "out of reach: no spikes");
 }
 
 // A difference of 0.1 in either direction, known as a bound.

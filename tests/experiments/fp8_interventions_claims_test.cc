@@ -321,7 +321,7 @@ TEST_F(Fp8ClaimsUnderStress, AreNotThoseOfThePaper) {
               AllOf(HasSubstr("exploratory"), HasSubstr("0 trainings diverged and 3 collapsed")));
 }
 
-TEST_F(Fp8Claims, LadderDrawsFailuresAtTheTopInTheOrderOfTheFormats) {
+TEST_F(Fp8Claims, LadderDrawsTheGapsAsTheyAreInTheOrderOfTheFormats) {
   Add("none", "bf16", {2, 2.02, 1.98});
   Add("none", "e3m3", {2.5, 2.52, 2.48});
   Add("none", "e2m3", {4, 4, 4});
@@ -334,8 +334,9 @@ TEST_F(Fp8Claims, LadderDrawsFailuresAtTheTopInTheOrderOfTheFormats) {
   EXPECT_EQ(none.label, "none");
   EXPECT_EQ(none.x, (std::vector<double>{1, 2}));
   EXPECT_NEAR(none.y.at(0), 0.5, 1e-12);
-  EXPECT_NEAR(none.y.at(1), 1.25 * 2, 1e-12);  // the largest gap, 4 - 2, and a quarter
-  EXPECT_EQ(none.high.at(1), none.y.at(1));
+  EXPECT_NEAR(none.y.at(1), 2, 1e-12);  // 4 - 2, also of trainings that learn nothing
+  EXPECT_LT(none.low.at(1), 2);
+  EXPECT_GT(none.high.at(1), 2);
 }
 
 }  // namespace
