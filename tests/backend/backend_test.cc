@@ -82,11 +82,11 @@ TEST_F(Backend, ACallKeepsItsBackendFromBeginToEnd) {
   EXPECT_TRUE(switched && began);
 }
 
-// Also where calls of several threads overlap without a pause.
-TEST_F(Backend, SwitchesComeThroughAndNoCallSeesTwoBackends) {
+// Also where calls of several threads overlap without a pause, and where switches do.
+TEST_F(Backend, CallsAndSwitchesComeThroughAndNoCallSeesTwoBackends) {
   const std::string best = AvailableBackends().front();
   std::atomic<bool> stop = false;
-  std::atomic<int> torn = 0;
+  std::atomic<int> torn = 0, calls = 0;
   std::vector<std::thread> callers;
   for (int i = 0; i < 3; ++i) {
     callers.emplace_back([&] {
@@ -94,10 +94,11 @@ TEST_F(Backend, SwitchesComeThroughAndNoCallSeesTwoBackends) {
         const BackendCall call;
         const bool scalar = UsesScalarReference();
         for (int look = 0; look < 100; ++look) torn += UsesScalarReference() != scalar;
+        ++calls;
       }
     });
   }
-  for (int i = 0; i < 200; ++i) ForceBackend(i % 2 == 0 ? "scalar" : best);
+  for (int i = 0; i < 200 || calls < 200; ++i) ForceBackend(i % 2 == 0 ? "scalar" : best);
   stop = true;
   for (std::thread& caller : callers) caller.join();
   EXPECT_EQ(torn, 0);

@@ -54,13 +54,20 @@ WRONG_TYPES = {
     "level": lambda: ns.oracle.vectors("add", "e2m1fn", level=3),
     "length": lambda: ns.oracle.vectors("dot", "e2m1fn", length="4"),
     "nan": lambda: ns.oracle.check(None, "add", "e2m1fn", nan=1),
+    "parameters": lambda: ns.Optimizer([X]),
+    "gradients": lambda: optimizer().step([X], lr=1),
+    "state ": lambda: ns.Linear("te-hybrid").restore("x"),
+    "state  ": lambda: ns.Delayed("e4m3fn").restore([1, "2"]),
+    "rounding ": lambda: ns.quantize(X, "e4m3fn", rounding=1),
+    "seed ": lambda: ns.oracle.vectors("add", "e2m1fn", seed="1"),
+    "stream": lambda: step(stream="1"),
     "saved": lambda: ns.Linear().backward(X, X, None),
 }
 
 
 @pytest.mark.parametrize("name", WRONG_TYPES)
 def test_a_setting_of_a_wrong_type_is_named(name):
-    with pytest.raises(TypeError, match=f"^{name}: expected .*found"):
+    with pytest.raises(TypeError, match=f"^(SR: )?{name.strip()}: expected .*found"):
         WRONG_TYPES[name]()
 
 

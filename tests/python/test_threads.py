@@ -1,6 +1,7 @@
 """Calls of several threads and processes: one backend per call, one step at a time."""
 
 import os
+import signal
 import subprocess
 import sys
 import threading
@@ -50,11 +51,13 @@ def script(code, **environment):
 def test_a_product_keeps_its_backend_while_another_thread_changes_it(mode, rng):
     x = rng.normal(size=(48, 160)).astype(F32)
     q = ns.quantize(x, "e4m3fn", scaling="row")
-    expected, active, switches = ns.matmul(q, q.T, accumulate=mode), ns.backend(), [0]
+    expected, active = ns.matmul(q, q.T, accumulate=mode), ns.backend()
+    products, switches = [0], [0]
     names = ns.build_info()["backends"]
 
     def multiply():
         assert same(ns.matmul(q, q.T, accumulate=mode), expected)
+        products[0] += 1
 
     def switch():
         for name in names:
@@ -66,7 +69,7 @@ def test_a_product_keeps_its_backend_while_another_thread_changes_it(mode, rng):
         run_all([multiply, multiply, switch], 0.7)
     finally:
         ns.backend(active)
-    assert switches[0] >= 3
+    assert switches[0] >= 3 and products[0] >= 10
 
 
 def test_two_threads_step_one_optimizer(rng):
@@ -160,3 +163,39 @@ def test_a_forked_process_keeps_one_thread_and_may_change_its_backend():
     lines = out.stdout.splitlines()
     assert lines[0].startswith("threads: a forked process has one, found 2"), out.stderr
     assert lines[1].startswith("1 scalar ") and lines[2] == "2"
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="no signals as of POSIX")
+def test_ctrl_c_ends_a_long_product():
+    """A product that would take minutes: its bands of rows look at signals."""
+    code = (
+        "import numpy as np, numsim as ns\n"
+        "x = ns.array(np.ones((4000, 1000), np.float32), 'bf16')\n"
+        "print('begin', flush=True)\n"
+        "try: ns.matmul(x, x.T, accumulate='bf16')\n"
+        "except KeyboardInterrupt: print('interrupted')\n"
+        "else: print('not interrupted')\n"
+    )
+    process = subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True)
+    try:
+        assert process.stdout.readline() == "begin\n"
+        time.sleep(0.3)
+        process.send_signal(signal.SIGINT)
+        out, _ = process.communicate(timeout=60)
+    finally:
+        process.kill()
+    assert out == "interrupted\n"
+
+
+@pytest.mark.parametrize("mode", ["fp32", "exact", "hopper-fp8-fast"])
+@pytest.mark.parametrize("scaling", ["row", "block:32/e8m0", "tile:48x64", "tensor"])
+def test_a_long_product_has_the_bits_of_its_parts(scaling, mode, rng):
+    x, y = (rng.normal(size=s).astype(F32) for s in ((720, 640), (640, 640)))
+    a = ns.quantize(x, "e4m3fn", scaling=scaling)
+    b = ns.quantize(y, "e4m3fn", scaling="row").T
+    whole = ns.matmul(a, b, accumulate=mode)  # more than 2^28 products: several bands
+    for rows in (slice(0, 48), slice(48, 96), slice(672, 720)):
+        how = {"scale": a.scale} if scaling == "tensor" else {"scaling": scaling}
+        part = ns.quantize(x[rows], "e4m3fn", **how)
+        assert np.array_equal(part.codes, a.codes[rows])
+        assert same(whole[rows], ns.matmul(part, b, accumulate=mode))

@@ -7,7 +7,6 @@ has gaps between its elements.
 """
 
 import functools
-import math
 import sys
 import threading
 
@@ -343,9 +342,9 @@ def _words_of(rounding, library, array):
     if kind not in ("uint32", "int32"):
         raise TypeError(f"rounding: random_bits: expected uint32 or int32, found {kind}")
     packed = There(library.values(words), None, library).packed()
-    expected, found = math.prod(array.shape), math.prod(packed.shape)
+    expected, found = tuple(array.shape), tuple(packed.shape)
     if found != expected:
-        raise ValueError(f"rounding: random_bits: expected {expected} elements, found {found}")
+        raise ValueError(f"rounding: random_bits: expected shape {expected}, found {found}")
     return library.shown(packed if kind == "uint32" else library.as_codes(packed, UINT32))
 
 

@@ -171,7 +171,7 @@ class Linear:
 
     def restore(self, state: list[float]) -> None:
         """Sets the state that `state()` returned."""
-        self._core.restore(state)
+        self._core.restore(_settings.numbers(state, "state"))
 
     def __repr__(self):
         return f"Linear({self.recipe!r})"

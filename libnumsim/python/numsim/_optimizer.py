@@ -80,8 +80,7 @@ class Optimizer:
         checked = {name: _SETTINGS[name](value, name) for name, value in settings.items()}
         self._core = _core.Optimizer(checked, _settings.integer(seed, "seed"))
         self._shapes = {}
-        for name, value in parameters.items():
-            _settings.text(name, "parameters: name")
+        for name, value in _settings.arrays(parameters, "parameters").items():
             array, _ = float32_of(value, f"parameters[{name!r}]")
             rows = array.shape[0] if array.ndim > 1 else 1
             cols = array.size // rows if rows else 0
@@ -99,7 +98,7 @@ class Optimizer:
 
     def step(self, gradients: dict[str, Any], *, lr: float) -> Step:
         """Takes a step with {name: gradient}, one for every parameter. Returns a `Step`."""
-        if set(gradients) != set(self._shapes):
+        if set(_settings.arrays(gradients, "gradients")) != set(self._shapes):
             raise ValueError(
                 f"gradients: expected {', '.join(self._shapes)}, found {', '.join(gradients)}"
             )

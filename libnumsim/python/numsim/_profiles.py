@@ -33,7 +33,9 @@ def profiles() -> list[ProfileInfo]:
 
 def profile_targets(profile: str, source: str = "float32") -> list[str]:
     """Returns the names of the formats that a profile converts to."""
-    return _core.profile_targets(profile, source)
+    return _core.profile_targets(
+        _settings.text(profile, "profile"), _settings.text(source, "source")
+    )
 
 
 class Profile:

@@ -71,7 +71,7 @@ class Delayed:
 
     def restore(self, state: list[float]) -> None:
         """Sets the state that `state()` returned."""
-        self._state.restore(state)
+        self._state.restore(_settings.numbers(state, "state"))
 
 
 class Quantized:

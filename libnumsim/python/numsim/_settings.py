@@ -45,6 +45,23 @@ def real(value: Any, name: str) -> float:
     return _in_range(value, name, _numbers.to_float64(value, name), "float64")
 
 
+def numbers(value: Any, name: str) -> list[float]:
+    """Returns a setting that is a list of numbers, each rounded once to float64."""
+    if isinstance(value, (str, bytes, dict)) or not hasattr(value, "__iter__"):
+        raise TypeError(f"{name}: expected a list of numbers, found {type(value).__name__}")
+    return [_numbers.to_float64(x, name) for x in value]
+
+
+def arrays(value: Any, name: str) -> dict[str, Any]:
+    """Returns a setting that is a dictionary of arrays by name."""
+    if not isinstance(value, dict):
+        found = type(value).__name__
+        raise TypeError(f"{name}: expected a dictionary of arrays by name, found {found}")
+    for key in value:
+        text(key, f"{name}: name")
+    return value
+
+
 def rate(value: Any, name: str) -> float:
     """Returns a setting that is a finite number, rounded once to float64, for arithmetic in float32.
 

@@ -1,6 +1,9 @@
 // Matrix products under an accumulation mode.
 #include "numsim/gemm.h"
 
+#include <algorithm>
+#include <chrono>
+#include <numeric>
 #include <utility>
 
 #include "libnumsim/python/src/bindings.h"
@@ -51,6 +54,55 @@ const AccumulationMode& ModeOf(std::string_view text) {
     last = text;
   }
   return mode;
+}
+
+// Returns `count` rows of an operand that is not transposed. `first` is a multiple of its row_group.
+GemmOperand RowsOf(GemmOperand a, size_t first, size_t count) {
+  const auto cut = [&](auto span) {
+    return span.empty() ? span : span.subspan(first * a.inner, count * a.inner);
+  };
+  a.values = cut(a.values);
+  a.codes8 = cut(a.codes8);
+  a.codes16 = cut(a.codes16);
+  a.rows = count;
+  if (!a.scales.data.empty()) {
+    a.scales.data = a.scales.data.subspan(first / a.scales.row_group * a.scales.row_stride);
+  }
+  return a;
+}
+
+// Throws what the handler of a signal raises that came meanwhile: KeyboardInterrupt for Ctrl-C.
+void CheckSignals() {
+  const nb::gil_scoped_acquire acquire;
+  if (PyErr_CheckSignals() != 0) throw nb::python_error();
+}
+
+// Does what Gemm does. A long product is computed in bands of rows, which take about half a second,
+// with a look at signals between them; their bits do not depend on the bands.
+void InterruptibleGemm(const GemmOperand& a,
+                       const GemmOperand& b,
+                       const AccumulationMode& rule,
+                       Epilogue store,
+                       std::span<float> out) {
+  using Clock = std::chrono::steady_clock;
+  constexpr double kSeconds = 0.5, kLongProducts = 1 << 28;
+  const double products = static_cast<double>(out.size()) * static_cast<double>(a.inner);
+  if (a.transposed || products < kLongProducts || rule.kind == AccumulationKind::kLibrary) {
+    return Gemm(a, b, rule, store, out);
+  }
+  const size_t least = std::lcm(size_t{16}, a.scales.row_group);
+  size_t first = 0, count = std::min(least, a.rows);
+  while (true) {
+    const auto start = Clock::now();
+    Gemm(RowsOf(a, first, count), b, rule, store, out.subspan(first * b.rows, count * b.rows));
+    const double seconds = std::chrono::duration<double>(Clock::now() - start).count();
+    first += count;
+    if (first == a.rows) return;
+    CheckSignals();
+    const double rows = static_cast<double>(count) * kSeconds / std::max(seconds, 1e-6);
+    const auto bands = static_cast<size_t>(rows / static_cast<double>(least));
+    count = std::min(std::max<size_t>(bands, 1) * least, a.rows - first);
+  }
 }
 
 void BindModes(nb::module_& m) {
@@ -117,7 +169,7 @@ void BindGemm(nb::module_& m) {
         }
         const Epilogue store = ParseEpilogue(epilogue);
         const ArrayCall call;
-        Gemm(a.operand, b.operand, rule, store, Elements(out));
+        InterruptibleGemm(a.operand, b.operand, rule, store, Elements(out));
       },
       nb::arg("a"),
       nb::arg("b"),
