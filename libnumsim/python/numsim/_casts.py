@@ -41,15 +41,16 @@ def round(
     PyTorch that requires one, and that of an array of JAX under jit, grad and so on. Under JAX's
     transformations, stochastic rounding takes `SR(random_bits=)` or `SR(stream=)`.
     """
-    if _gradients.is_followed(x):
-        if out is not None:
-            raise TypeError("out: only for NumPy arrays")
-        return _gradients.round_of_torch(
-            x, lambda y: round(y, format, rounding=rounding, overflow=overflow)
-        )
     f = format if type(format) is Format else format_of(format)
-    if _gradients.is_traced(x):
-        return _round_traced(x, f, rounding, overflow, out)
+    if type(x) is not np.ndarray:
+        if out is not None and (_gradients.is_followed(x) or _gradients.is_traced(x)):
+            raise TypeError("out: only for NumPy arrays")
+        if _gradients.is_followed(x):
+            return _gradients.round_of_torch(
+                x, lambda y: round(y, f, rounding=rounding, overflow=overflow)
+            )
+        if _gradients.is_traced(x):
+            return _gradients.round_of_jax(x, round, f, rounding, overflow)
     if _device.on_device(x):
         return _round_on_device(x, f, rounding, overflow, out)
     plan, random, words, ordered = plan_of(f, rounding, overflow)
@@ -94,12 +95,6 @@ def _checked_out(out, array, words):
     if words is not None and np.may_share_memory(out, words):
         raise ValueError("out: overlaps random_bits")
     return out
-
-
-def _round_traced(x, f, rounding, overflow, out):
-    if out is not None:
-        raise TypeError("out: only for NumPy arrays")
-    return _gradients.round_of_jax(x, round, f, rounding, overflow)
 
 
 def _encode_exact(numbers, f, plan, random, words):
