@@ -60,7 +60,7 @@ def of_objects(x, name):
     flat = x.ravel().tolist()
     kinds = set(map(type, flat))
     for kind in kinds:
-        if kind in (list, tuple):
+        if kind in (list, tuple, np.ndarray):
             raise TypeError(f"{name}: expected rows of equal length")
         if not _is_number_type(kind):
             raise TypeError(f"{name}: expected numbers, found {kind.__name__}")
