@@ -136,9 +136,16 @@ OptimizerConfig ConfigOf(const nb::dict& settings) {
   return config;
 }
 
+// Returns work(), which may round the weights and waits for steps of other threads.
+template <typename Work>
+auto WithoutLock(const Work& work) {
+  const ArrayCall call;
+  return work();
+}
+
 // (number of steps, {name: bytes}). A name may hold any character, also NUL.
 nb::tuple Save(HeldOptimizer& held) {
-  const HeldOptimizer::State state = held.Save();
+  const HeldOptimizer::State state = WithoutLock([&] { return held.Save(); });
   nb::dict pieces;
   for (const NamedBytes& piece : state.pieces) {
     pieces[nb::cast(piece.name)] = nb::bytes(piece.bytes.data(), piece.bytes.size());
@@ -153,7 +160,7 @@ void Restore(HeldOptimizer& held, uint64_t steps, const nb::dict& pieces) {
     const auto* data = static_cast<const std::byte*>(bytes.data());
     state.pieces.push_back({nb::cast<std::string>(name), {data, data + bytes.size()}});
   }
-  held.Restore(state);
+  WithoutLock([&] { held.Restore(state); });
 }
 
 // (norm of the gradient, RMS, largest update, weights that moved, elements of m and of v that were
@@ -178,11 +185,7 @@ nb::tuple Step(HeldOptimizer& held, double learning_rate, const nb::dict& gradie
   for (auto [name, values] : gradients) {
     given.push_back({nb::cast<std::string>(name), nb::cast<InputOf<float>>(values, false)});
   }
-  OptimizerStep step;
-  {
-    const ArrayCall call;
-    step = held.Step(learning_rate, given);
-  }
+  const OptimizerStep step = WithoutLock([&] { return held.Step(learning_rate, given); });
   return nb::make_tuple(
       step.skipped, step.finite, step.gradient_norm, step.clip_factor, TensorSteps(step));
 }
@@ -208,7 +211,8 @@ void BindOptimizer(nb::module_& m) {
       .def(
           "weights",
           [](nb::handle self, std::string_view name) {
-            const std::span<const float> w = nb::cast<HeldOptimizer&>(self).Weights(name);
+            auto& held = nb::cast<HeldOptimizer&>(self);
+            const std::span<const float> w = WithoutLock([&] { return held.Weights(name); });
             return nb::ndarray<nb::numpy, const float>(w.data(), {w.size()}, self);
           },
           nb::arg("name"))
@@ -220,7 +224,7 @@ void BindOptimizer(nb::module_& m) {
       .def("restore", &Restore, nb::arg("steps"), nb::arg("pieces"))
       .def("bytes",
            [](HeldOptimizer& held) {
-             const Optimizer::Bytes b = held.StoredBytes();
+             const Optimizer::Bytes b = WithoutLock([&] { return held.StoredBytes(); });
              return nb::make_tuple(b.m, b.v, b.weights, b.other);
            })
       .def("step", &Step, nb::arg("learning_rate"), nb::arg("gradients") = nb::dict());
