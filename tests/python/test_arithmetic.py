@@ -107,7 +107,9 @@ def test_matmul_rounds_every_step_in_the_format(rng):
 
 def test_stochastic_arithmetic_is_seeded(rng):
     a = ns.array(rng.normal(size=1000), "bf16")
-    one, again, other = (ns.mul(a, a, to="e4m3fn", rounding=ns.SR(seed=s, stream=0)).codes for s in (1, 1, 2))
+    one, again, other = (
+        ns.mul(a, a, to="e4m3fn", rounding=ns.SR(seed=s, stream=0)).codes for s in (1, 1, 2)
+    )
     assert np.array_equal(one, again) and not np.array_equal(one, other)
 
 

@@ -196,7 +196,9 @@ def test_given_bits_must_be_one_word_per_number():
     for words in ([1, 2], np.zeros((2, 3), np.uint32), np.zeros(6, np.uint32), 1):
         for call in (ns.round, ns.encode, ns.array):
             for numbers in (x, x.astype(np.float16), x.T.copy().T, [[2**70 + 1, 1]] * 3):
-                with pytest.raises(ValueError, match=r"random_bits: expected shape \(3, 2\), found"):
+                with pytest.raises(
+                    ValueError, match=r"random_bits: expected shape \(3, 2\), found"
+                ):
                     call(numbers, "e4m3fn", rounding=ns.SR(random_bits=words))
 
 
@@ -223,7 +225,9 @@ def test_given_bits_of_long_arrays_belong_to_their_elements(dtype, rng):
     words = rng.integers(0, 1 << 16, n).astype(np.uint32)
     given = ns.SR(bits=16, random_bits=words)
     whole = ns.round(x, "e4m3fn", rounding=given)
-    assert same(whole.astype(np.float32), ns.decode(ns.encode(x, "e4m3fn", rounding=given), "e4m3fn"))
+    assert same(
+        whole.astype(np.float32), ns.decode(ns.encode(x, "e4m3fn", rounding=given), "e4m3fn")
+    )
     for part in (slice(0, 1 << 17), slice(1 << 18, n)):
         of_part = ns.SR(bits=16, random_bits=words[part])
         assert same(whole[part], ns.round(x[part], "e4m3fn", rounding=of_part))

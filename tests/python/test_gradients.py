@@ -1,4 +1,4 @@
-"""Rounding passes gradients straight through in PyTorch and JAX; other calls say that they do not."""
+"""Rounding passes gradients straight through in PyTorch and JAX; other calls say if they do not."""
 
 import numpy as np
 import pytest
@@ -56,7 +56,9 @@ class TestTorch:
             ("a", lambda: ns.matmul(x, x.detach())),
             ("b", lambda: ns.matmul(x.detach(), x)),
         ):
-            with pytest.raises(ValueError, match=rf"^{name}: requires a gradient.*{name}.detach\(\)"):
+            with pytest.raises(
+                ValueError, match=rf"^{name}: requires a gradient.*{name}.detach\(\)"
+            ):
                 call()
         assert ns.encode(x, "e4m3fn").shape == (2, 2)
 
@@ -115,7 +117,9 @@ class TestJax:
         jax = self.jax()
         for transformed in (jax.jit, lambda f: jax.grad(lambda y: f(y).sum())):
             with pytest.raises(ValueError, match="rounding: .*SR\\(random_bits=jax.random.bits"):
-                transformed(lambda y: ns.round(y, "e4m3fn", rounding=rounding))(jax.numpy.asarray(X))
+                transformed(lambda y: ns.round(y, "e4m3fn", rounding=rounding))(
+                    jax.numpy.asarray(X)
+                )
 
     @pytest.mark.parametrize(
         "call",

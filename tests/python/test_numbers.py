@@ -65,7 +65,7 @@ def near_midpoints(rng, format, n, largest):
 
 
 def beside_midpoints(format, least, largest):
-    """Integers of every width in bits, one to three away from a midpoint above an even and an odd code."""
+    """Integers of every width in bits, one to three away from midpoints above even and odd codes."""
     digits = SHAPES[format][0]
     tops = [(1 << (digits - 1) | low) << 1 | 1 for low in (4, 5)]
     middles = [top << (bits - digits - 1) for bits in range(least, largest) for top in tops]
@@ -87,7 +87,9 @@ def check_casts(x, exact, format, shape=None):
         assert ns.decode(np.ravel(codes), format).tolist() == expected
         assert np.ravel(ns.array(x, format, rounding=mode).values()).tolist() == expected
     if format != "fp32" and ns.format(format).dtype is not None:
-        assert np.array_equal(ns.decode(ns.cast(x, format)), ns.decode(ns.encode(x, format), format))
+        assert np.array_equal(
+            ns.decode(ns.cast(x, format)), ns.decode(ns.encode(x, format), format)
+        )
 
 
 LARGEST = {"bf16": 120, "fp16": 15, "fp32": 120, "e4m3fn": 8}
@@ -132,8 +134,11 @@ def test_integers_of_numpy(format, dtype, rng):
 @pytest.mark.parametrize("format", SHAPES)
 def test_fractions_decimals_and_mixtures(format, rng):
     scale = Fraction(1, 1 << max(LARGEST[format] - 8, 4))
-    numbers = [n * scale * Fraction(3**40 + s, 3**40)
-               for n in near_midpoints(rng, format, 60, LARGEST[format]) for s in (-1, 0, 1)]
+    numbers = [
+        n * scale * Fraction(3**40 + s, 3**40)
+        for n in near_midpoints(rng, format, 60, LARGEST[format])
+        for s in (-1, 0, 1)
+    ]
     check_casts(numbers, numbers, format)
     decimals = [Decimal(n.numerator) / Decimal(n.denominator) for n in numbers]
     check_casts(decimals, fractions_of(decimals), format)
@@ -144,9 +149,16 @@ def test_fractions_decimals_and_mixtures(format, rng):
 
 
 def test_a_list_is_not_joined_through_float64():
-    big = 2**60 + 2**52 + 1  # NumPy makes a list of it and a float float64, and so of two integer types
-    for x in ([big, 0.5], [np.uint64(big), np.int64(-1)], [np.array([big]), np.array([0.5])],
-              [[big], [2**63]], [LONG(big), 1.0]):
+    big = (
+        2**60 + 2**52 + 1
+    )  # NumPy joins it and a float as float64
+    for x in (
+        [big, 0.5],
+        [np.uint64(big), np.int64(-1)],
+        [np.array([big]), np.array([0.5])],
+        [[big], [2**63]],
+        [LONG(big), 1.0],
+    ):
         assert np.ravel(ns.encode(x, "bf16"))[0] == 0x5D81
 
 
@@ -175,8 +187,9 @@ def test_long_doubles(format, rng):
     numbers = np.array(numbers, LONG)
     exact = [Fraction(*v.as_integer_ratio()) for v in numbers]
     check_casts(numbers, exact, format)
-    check_casts(numbers.reshape(2, -1).T, [exact[j * 100 + i] for i in range(100) for j in (0, 1)],
-                format)
+    check_casts(
+        numbers.reshape(2, -1).T, [exact[j * 100 + i] for i in range(100) for j in (0, 1)], format
+    )
     check_casts(numbers[3], exact[3:4], format)
     result = ns.round(numbers, format)
     assert result.dtype == LONG and type(ns.round(numbers[0], format)) is LONG
@@ -226,14 +239,29 @@ def test_the_exact_path_is_that_of_float64(rng):
 @pytest.mark.parametrize(
     "x, found",
     [
-        (1j, "complex"), ([1.0, 1j], "complex"), (np.complex64(1 + 2j), "complex64"),
-        (np.zeros(2, complex), "complex128"), (np.datetime64("2020"), "datetime64"),
-        (np.zeros(2, "m8[s]"), "timedelta64"), ("3.3", "str"), (np.str_("3.3"), "str"),
-        (["3.3"], "str"), (b"ab", "bytes"), (bytearray(b"ab"), "bytearray|uint8"),
-        (True, "bool"), ([True, 2.0], "bool"), (np.zeros(2, bool), "bool"), (np.True_, "bool"),
-        (None, "NoneType"), ([None], "NoneType"), ({"a": 1}, "dict"), ([[1, 2], [3]], "equal length"),
-        (np.zeros(2, "f4,f4"), "void"), (np.zeros(2, np.uint8), "uint8; decode has"),
-        (np.frombuffer(b"ab", "V1"), "void8; decode takes raw bytes"), (object(), "object"),
+        (1j, "complex"),
+        ([1.0, 1j], "complex"),
+        (np.complex64(1 + 2j), "complex64"),
+        (np.zeros(2, complex), "complex128"),
+        (np.datetime64("2020"), "datetime64"),
+        (np.zeros(2, "m8[s]"), "timedelta64"),
+        ("3.3", "str"),
+        (np.str_("3.3"), "str"),
+        (["3.3"], "str"),
+        (b"ab", "bytes"),
+        (bytearray(b"ab"), "bytearray|uint8"),
+        (True, "bool"),
+        ([True, 2.0], "bool"),
+        (np.zeros(2, bool), "bool"),
+        (np.True_, "bool"),
+        (None, "NoneType"),
+        ([None], "NoneType"),
+        ({"a": 1}, "dict"),
+        ([[1, 2], [3]], "equal length"),
+        (np.zeros(2, "f4,f4"), "void"),
+        (np.zeros(2, np.uint8), "uint8; decode has"),
+        (np.frombuffer(b"ab", "V1"), "void8; decode takes raw bytes"),
+        (object(), "object"),
     ],
 )
 def test_what_is_no_number_is_refused_by_name(x, found):
@@ -371,7 +399,9 @@ def test_int8_arrays_are_numbers_of_int8():
 def test_products_of_two_int8_operands_alone_are_exact_by_default(rng):
     a = rng.integers(-100, 100, (2, 5000)).astype(np.int8)
     b = rng.normal(size=(5000, 2)).astype(F32) ** 5
-    assert same(ns.matmul(a, ns.array(b, "bf16")), ns.matmul(a, ns.array(b, "bf16"), accumulate="fp32"))
+    assert same(
+        ns.matmul(a, ns.array(b, "bf16")), ns.matmul(a, ns.array(b, "bf16"), accumulate="fp32")
+    )
     assert not same(
         ns.matmul(a, ns.array(b, "bf16"), accumulate="fp32"),
         ns.matmul(a, ns.array(b, "bf16"), accumulate="exact"),
@@ -392,7 +422,8 @@ def test_raw_bytes_are_codes_of_a_named_format():
 
 
 @pytest.mark.parametrize(
-    "scale", [1e39, float("inf"), float("nan"), 0, -1.0, 1e-50, 1e-40, 3e38, 10**400, Fraction(1, 10**50)]
+    "scale",
+    [1e39, float("inf"), float("nan"), 0, -1.0, 1e-50, 1e-40, 3e38, 10**400, Fraction(1, 10**50)],
 )
 def test_scales_that_float32_does_not_hold_are_refused(scale):
     with pytest.raises(ValueError, match="^scale: "):

@@ -127,9 +127,7 @@ def test_where_finds_numbers_among_texts_and_empty_cells(tmp_path):
         ("v", None, TypeError, "found None"),
     ],
 )
-def test_where_refuses_a_value_that_the_column_cannot_have(
-    tmp_path, column, value, error, message
-):
+def test_where_refuses_a_value_that_the_column_cannot_have(tmp_path, column, value, error, message):
     with pytest.raises(error, match=message):
         settings_table(tmp_path).where(**{column: value})
 
@@ -169,10 +167,21 @@ def test_latex_escapes_texts_and_shows_small_numbers(tmp_path):
 @pytest.mark.parametrize(
     "manifest",
     [
-        "{", "[]", "3", '{"outputs": 3}', '{"outputs": [3]}', '{"outputs": [{}]}', "[" * 100_000,
-        '{"outputs": [{"path": "a.csv"}]}', '{"outputs": [{"path": 3, "sha256": "x"}]}',
-        '{"outputs": [{"path": "a.csv", "sha256": null}]}', '{"a": 1}', "\x00", '"a"',
-        '{"outputs": [{"path": "a\\u0000b", "sha256": "x"}]}', '{"outputs": [{"path": ".", "sha256": "x"}]}',
+        "{",
+        "[]",
+        "3",
+        '{"outputs": 3}',
+        '{"outputs": [3]}',
+        '{"outputs": [{}]}',
+        "[" * 100_000,
+        '{"outputs": [{"path": "a.csv"}]}',
+        '{"outputs": [{"path": 3, "sha256": "x"}]}',
+        '{"outputs": [{"path": "a.csv", "sha256": null}]}',
+        '{"a": 1}',
+        "\x00",
+        '"a"',
+        '{"outputs": [{"path": "a\\u0000b", "sha256": "x"}]}',
+        '{"outputs": [{"path": ".", "sha256": "x"}]}',
         '{"outputs": [{"path": "none/\\ud800", "sha256": "x"}]}',
     ],
 )

@@ -119,7 +119,9 @@ def test_unknown_options_of_the_oracle_get_the_nearest_name():
         lambda: ns.oracle.vectors("add", "e2m1fn", format_x="bf16"),
         lambda: ns.oracle.check(lambda a, b: a, "add", "e2m1fn", format_x="bf16"),
     ):
-        with pytest.raises(TypeError, match="^add: unknown option 'format_x'; did you mean format_b"):
+        with pytest.raises(
+            TypeError, match="^add: unknown option 'format_x'; did you mean format_b"
+        ):
             call()
     with pytest.raises(TypeError, match="^to: the format of a cast"):
         ns.oracle.vectors("cast", "e4m3fn", to="bf16")
@@ -138,7 +140,9 @@ def test_a_state_belongs_to_its_rule_format_and_shape(rng):
         for other in RULES:
             if other == rule or {rule, other} == {"kahan", "kahan:bf16"}:
                 continue
-            with pytest.raises(ValueError, match=f"^state: belongs to rule .*{rule[:5]}.* this step"):
+            with pytest.raises(
+                ValueError, match=f"^state: belongs to rule .*{rule[:5]}.* this step"
+            ):
                 step(other, "bf16", state)
         with pytest.raises(ValueError, match="^state: belongs to .* format bf16"):
             step(rule, "fp16", state)
@@ -213,7 +217,9 @@ def test_the_extension_keeps_its_own_limits():
             judge.add(np.empty((2, width), np.uint64), 0)
     plan = core.EncodePlan(ns.format("bf16").spec, "rne", "nonsaturate")
     with pytest.raises(ValueError, match="exponent .*, expected a magnitude below"):
-        core.encode_exact(plan, np.ones(1, np.uint64), np.full(1, 1 << 21, np.int32), np.empty(1, np.uint16))
+        core.encode_exact(
+            plan, np.ones(1, np.uint64), np.full(1, 1 << 21, np.int32), np.empty(1, np.uint16)
+        )
 
 
 def test_names_of_parameters_may_hold_any_character(rng):

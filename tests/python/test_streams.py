@@ -40,8 +40,12 @@ CALLS = {
     "encode": lambda x, r: ns.encode(x, "bf16", rounding=r),
     "encode, strided": lambda x, r: ns.encode(x[::2], "bf16", rounding=r),
     "array": lambda x, r: ns.array(x, "bf16", rounding=r).codes,
-    "mul": lambda x, r: ns.mul(ns.array(x, "fp16"), ns.array(x, "fp16"), to="e4m3fn", rounding=r).codes,
-    "add": lambda x, r: ns.add(ns.array(x, "fp16"), ns.array(x[:1], "fp16"), to="e5m2", rounding=r).codes,
+    "mul": lambda x, r: ns.mul(
+        ns.array(x, "fp16"), ns.array(x, "fp16"), to="e4m3fn", rounding=r
+    ).codes,
+    "add": lambda x, r: ns.add(
+        ns.array(x, "fp16"), ns.array(x[:1], "fp16"), to="e5m2", rounding=r
+    ).codes,
     "exp": lambda x, r: ns.exp(ns.array(x, "fp16"), to="e4m3fn", rounding=r).codes,
     "quantize": lambda x, r: ns.quantize(x, "e4m3fn", rounding=r).codes,
     "quantize, scale": lambda x, r: ns.quantize(x, "e4m3fn", scale=0.1, rounding=r).codes,
@@ -159,8 +163,15 @@ def test_a_layer_takes_whole_blocks(rng):
     sr = ns.SR(bits=16, stream=stream + 2)  # G is operand 2
     g = ns.quantize(y, "int8", scaling="row", rounding=sr)
     assert same(dx, ns.matmul(g, ns.quantize(w, "int8")))
-    for wrong in (ns.SR(bits=16), ns.SR(stream=1, first_index=2), ns.SR(random_bits=[1]), ns.SR(variant="b")):
-        with pytest.raises(ValueError, match="random: of an SR, a layer takes seed and stream alone"):
+    for wrong in (
+        ns.SR(bits=16),
+        ns.SR(stream=1, first_index=2),
+        ns.SR(random_bits=[1]),
+        ns.SR(variant="b"),
+    ):
+        with pytest.raises(
+            ValueError, match="random: of an SR, a layer takes seed and stream alone"
+        ):
             linear.forward(x, w, wrong)
     with pytest.raises(ValueError, match="random: stream: expected 0 to"):
         linear.forward(x, w, ns.SR(stream=1 << 61))
@@ -193,7 +204,11 @@ def test_sr_takes_keywords_alone():
         (dict(stream=1.0), TypeError, "SR: stream: expected an integer, found float"),
         (dict(variant=3), TypeError, "SR: variant: expected a text, found int"),
         (dict(bits=33), ValueError, "SR: bits: expected 1 to 32, found 33"),
-        (dict(seed=1 << 200), ValueError, "SR: seed: expected 0 to 2.64 - 1, found an integer of 201"),
+        (
+            dict(seed=1 << 200),
+            ValueError,
+            "SR: seed: expected 0 to 2.64 - 1, found an integer of 201",
+        ),
         (dict(first_index=5), ValueError, "SR: first_index: expected stream= too"),
         (dict(random_bits=[1], stream=5), ValueError, "SR: random_bits: excludes stream"),
     ],
@@ -221,7 +236,9 @@ def test_the_same_script_gives_the_same_bytes():
         "for _ in range(3): print(ns.encode(x, 'e4m3fn', rounding='sr').sum())\n"
     )
     out = [
-        subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True).stdout
+        subprocess.run(
+            [sys.executable, "-c", code], check=True, capture_output=True, text=True
+        ).stdout
         for _ in range(2)
     ]
     assert out[0] == out[1] and len(set(out[0].split())) == 3

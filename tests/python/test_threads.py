@@ -114,7 +114,10 @@ def test_the_number_of_threads_has_limits():
 
 def test_too_many_threads_of_the_environment_are_refused():
     out = script("ns.round(np.zeros(100000), 'bf16')", OMP_NUM_THREADS="99999")
-    assert out.returncode == 1 and "OMP_NUM_THREADS: expected at most 4096 threads, found 99999" in out.stderr
+    assert (
+        out.returncode == 1
+        and "OMP_NUM_THREADS: expected at most 4096 threads, found 99999" in out.stderr
+    )
     out = script("ns.threads(2); print(ns.threads())", OMP_NUM_THREADS="3")
     assert out.stdout == "2\n", out.stderr
 

@@ -130,9 +130,7 @@ def update(
     if held is None or not parsed.has_state:
         held = _core.start_updates(parsed, f.spec, *shape, old, new)
         old = new.copy()
-    outcome = _core.apply_update(
-        parsed, f.spec, *shape, old, direction, new, held, random, **rates
-    )
+    outcome = _core.apply_update(parsed, f.spec, *shape, old, direction, new, held, random, **rates)
     swallowed = int(np.count_nonzero((new == old) & (direction != 0)))
     new_state = _state_of(parsed, owner, old.shape, held)
     return Update(taken.give(new, None), new_state, swallowed, outcome)
@@ -189,9 +187,7 @@ class Moments:
     def __len__(self):
         return self._store.size
 
-    def store(
-        self, values: Any, *, seed: int = 0, stream: int | None = None
-    ) -> _core.MomentLoss:
+    def store(self, values: Any, *, seed: int = 0, stream: int | None = None) -> _core.MomentLoss:
         """Replaces the values. Returns the loss: counts `nonzero`, `flushed` (stored as zero) and
         `saturated`, and the sums `signal_square` and `error_square`.
 
