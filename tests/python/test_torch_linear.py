@@ -13,6 +13,7 @@ from conftest import same
 
 torch = pytest.importorskip("torch", reason="PyTorch is not installed")
 nt = pytest.importorskip("numsim.torch")
+pytestmark = pytest.mark.filterwarnings("ignore::numsim.torch.LeftOutWarning")
 
 
 def tensors(rng, tokens=24, inner=64, out=32):
@@ -93,7 +94,7 @@ def test_evaluation_changes_no_state_and_checkpoints_hold_it(rng):
     passes(layer, x, g)
     before = layer.get_extra_state()
     layer.eval()(x * 100)
-    assert layer.get_extra_state() == before and before["steps"] == 1
+    assert torch.equal(layer.get_extra_state(), before) and layer.steps == 1
     file = io.BytesIO()
     torch.save(layer.state_dict(), file)
     file.seek(0)
@@ -208,7 +209,7 @@ def test_the_first_matching_pattern_counts():
         ({"3/backward": None}, "'3/backward': GEMMs are forward, input-gradient"),
         ({"3/forward": "mx", "3": "block"}, "the GEMMs of '3' have 2 recipes"),
         ({"3/wgrad": None, "3": "te-hybrid"}, "'3': high_operands"),
-        ({"3": "mxx"}, "'mxx' is neither a kind nor KIND-FORMAT"),
+        ({"3": "mxx"}, "'mxx' is neither a kind nor KIND-FORMAT nor"),
     ],
 )
 def test_mistakes_in_patterns_change_nothing(recipes, message):

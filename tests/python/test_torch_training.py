@@ -145,7 +145,7 @@ def test_gradients_that_are_not_finite_change_nothing(rng):
 
 def test_mistakes_are_named(rng):
     params = as_torch(parameters(rng))
-    with pytest.raises(TypeError, match=r"params\[0\]: torch.bfloat16 does not hold .* fp32"):
+    with pytest.raises(TypeError, match=r"params\[0\]: torch.bfloat16 does not hold .* fp32; pass weights=.bf16."):
         nt.AdamW([torch.nn.Parameter(torch.zeros(3, dtype=torch.bfloat16))])
     with pytest.raises(ns.Error, match="beta2"):
         nt.AdamW(params, betas=(0.9, 1.5))
@@ -154,10 +154,6 @@ def test_mistakes_are_named(rng):
     with pytest.raises(ValueError, match="rounding: of an SR, an optimiser takes bits and seed"):
         nt.AdamW(params, rounding=ns.SR(variant="b"))
     optimizer = nt.AdamW(params)
-    give_gradients(params, parameters(rng))
-    params[1].grad = None
-    with pytest.raises(ValueError, match=r"params\[1\]: has no gradient"):
-        optimizer.step()
     give_gradients(params, parameters(rng))
     optimizer.step()
     with torch.no_grad():

@@ -52,12 +52,14 @@ Optimizer::Optimizer(const OptimizerConfig& config,
 
 Optimizer::~Optimizer() = default;
 
-// Computes the norms of the gradients and marks the tensors whose gradient is not finite.
+// Computes the norms of the gradients and marks the tensors whose gradient is not finite. Those that
+// are marked already have none.
 void Optimizer::MeasureGradients() {
   const double scale = scaler_.Scale();
   double square = 0;
   for (size_t i = 0; i < tensors_.size(); ++i) {
     TensorStep& tensor = result_.tensors[i];
+    if (tensor.skipped) continue;
     const double own = SquaredSum(tensors_[i].Gradient());
     tensor.gradient_norm = std::sqrt(own) / scale;
     if (tensor.gradient_norm < kNormLimit) {  // false for NaN
@@ -96,15 +98,23 @@ void Optimizer::TakeSteps(const OptimizerInputs& inputs) {
   }
 }
 
-const OptimizerStep& Optimizer::Step(double learning_rate, uint64_t step, bool measure) {
+const OptimizerStep& Optimizer::Step(double learning_rate,
+                                     uint64_t step,
+                                     bool measure,
+                                     std::span<const uint8_t> without) {
   const DefaultFloatEnvironment environment;
   NUMSIM_REQUIRE(std::isfinite(static_cast<float>(learning_rate)) && learning_rate >= 0,
                  "Optimizer::Step: learning_rate is {}, expected finite and >= 0",
                  learning_rate);
+  NUMSIM_REQUIRE(without.empty() || without.size() == tensors_.size(),
+                 "Optimizer::Step: without has {} elements, expected {}",
+                 without.size(),
+                 tensors_.size());
   std::vector<TensorStep> tensors = std::move(result_.tensors);
   result_ = {};
   tensors.assign(tensors_.size(), {});
   result_.tensors = std::move(tensors);
+  for (size_t i = 0; i < without.size(); ++i) result_.tensors[i].skipped = without[i] != 0;
   result_.learning_rate = learning_rate;
   result_.loss_scale = scaler_.Scale();
   MeasureGradients();

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -16,7 +17,8 @@ namespace numsim {
 
 // The effect of one step on one tensor.
 struct TensorStep {
-  bool skipped = false;  // the gradient is not finite: weights and moments are unchanged
+  // There is no gradient, or it is not finite: weights and moments are unchanged.
+  bool skipped = false;
   // Norm without the loss scale and before clipping. Infinity if an element is not finite or the
   // norm is not below 2^127: such a gradient counts as not finite.
   double gradient_norm = 0;
@@ -72,7 +74,13 @@ class Optimizer {
   // decoupled weight decay. If a gradient is not finite, its tensor is skipped
   // (LossScaling::kTensor) or the whole step is (kDynamic); with kNone no weight changes either,
   // and the result has `finite` false. A skipped tensor does not count the step in its t.
-  const OptimizerStep& Step(double learning_rate, uint64_t step, bool measure = false);
+  //
+  // `without` has an element per parameter, or none: parameters whose element is not 0 have no
+  // gradient in this step, are skipped and enter no norm. Throws Error for another size.
+  const OptimizerStep& Step(double learning_rate,
+                            uint64_t step,
+                            bool measure = false,
+                            std::span<const uint8_t> without = {});
 
   // The result of the last Step; without tensors before the first.
   const OptimizerStep& Last() const { return result_; }
@@ -95,7 +103,7 @@ class Optimizer {
   void Restore(const std::vector<NamedBytes>& state);
 
  private:
-  void MeasureGradients();
+  void MeasureGradients();  // of the tensors that are not skipped
   void TakeSteps(const OptimizerInputs& inputs);
 
   OptimizerConfig config_;

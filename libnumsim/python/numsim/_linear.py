@@ -8,6 +8,7 @@ import numpy as np
 
 from numsim import _core, _settings
 from numsim._arrays import float32_of
+from numsim._model_recipes import model_recipes, settings_of_model_recipe
 from numsim._names import did_you_mean
 from numsim._rounding import SR
 from numsim._streams import BLOCK, next_stream
@@ -18,7 +19,8 @@ class LinearRecipe:
 
     name       KIND, such as "switchback" or "mx" (`linear_kinds()`), or KIND-FORMAT with the format
                of the quantised operands, "switchback-int8"; of "standard" the format is
-               `high_precision`: "standard-fp32"
+               `high_precision`: "standard-fp32". Or a recipe for models, "fp8-delayed"
+               (`model_recipes()`), of whose layers in the middle this is the recipe
     settings   the keys of the section [linear] of a configuration (docs/configuration.md): format,
                gradient_format, high_precision, gradient_rounding, accumulate,
                high_precision_accumulate, container, scale_rule, block, high_operands,
@@ -36,13 +38,17 @@ class LinearRecipe:
                 raise TypeError(
                     f"LinearRecipe: unknown setting {key!r}{did_you_mean(key, known)}"
                 )
-        kind, format = _split(_settings.text(name, "recipe"))
-        settings = {"kind": kind, **settings}
-        if format:
-            key = "high_precision" if kind == "standard" else "format"
-            if key in settings:
-                raise TypeError(f"LinearRecipe: {key}: the name {name!r} gives it already")
-            settings[key] = format
+        name = _settings.text(name, "recipe")
+        if name in model_recipes():
+            settings = {**settings_of_model_recipe(name), **settings}
+        else:
+            kind, format = _split(name)
+            settings = {"kind": kind, **settings}
+            if format:
+                key = "high_precision" if kind == "standard" else "format"
+                if key in settings:
+                    raise TypeError(f"LinearRecipe: {key}: the name {name!r} gives it already")
+                settings[key] = format
         self.name = name
         self.settings = settings
         self._core = _core.LinearRecipe([f"{key}={value}" for key, value in settings.items()])
@@ -105,9 +111,11 @@ def _split(name):
             return kind, ""
         if name.startswith(kind + "-"):
             return kind, name[len(kind) + 1 :]
+    models = model_recipes()
     raise ValueError(
-        f"recipe: {name!r} is neither a kind nor KIND-FORMAT; kinds are {', '.join(kinds)}"
-        f"{did_you_mean(name, kinds)}"
+        f"recipe: {name!r} is neither a kind nor KIND-FORMAT nor a recipe for models; kinds are "
+        f"{', '.join(kinds)}; recipes for models are {', '.join(models)}"
+        f"{did_you_mean(name, [*models, *kinds])}"
     )
 
 

@@ -3,12 +3,15 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <mutex>
 #include <optional>
 #include <utility>
 
 #include "libnumsim/python/src/bindings.h"
 #include "numsim/config/config.h"
+#include "numsim/formats/decode.h"
+#include "numsim/quantize/quantize.h"
 
 namespace numsim::python {
 namespace {
@@ -36,11 +39,11 @@ LinearRecipe RecipeOf(const std::vector<std::string>& settings) {
   }
 }
 
-// Returns {key, default as TOML, meaning} of every setting of a recipe.
-std::vector<ConfigKey> Settings() {
+// Returns {key, value as TOML, meaning} of every setting of the linear layers of a configuration.
+std::vector<ConfigKey> Settings(const TrainConfig& config = {}) {
   constexpr std::string_view kSection = "linear.";
   std::vector<ConfigKey> settings;
-  for (ConfigKey& key : ConfigKeys({})) {
+  for (ConfigKey& key : ConfigKeys(config)) {
     if (!key.name.starts_with(kSection)) continue;
     key.name.erase(0, kSection.size());
     settings.push_back(std::move(key));
@@ -65,6 +68,35 @@ std::string OperandText(const OperandRecipe& operand) {
   return text;
 }
 
+// {key: TOML} of the keys of [linear] in which options differ from the defaults.
+nb::dict SettingsOf(const LinearOptions& options) {
+  TrainConfig config;
+  const std::vector<ConfigKey> defaults = Settings(config);
+  config.linear.all = options;
+  const std::vector<ConfigKey> settings = Settings(config);
+  nb::dict given;
+  for (size_t i = 0; i < settings.size(); ++i) {
+    if (settings[i].value != defaults[i].value) given[settings[i].name.c_str()] = settings[i].value;
+  }
+  return given;
+}
+
+// (settings of the linear layers, {pattern of layers: other settings}, whether the first and the
+// last layer stay in high precision, the MLP that it needs or None) of a recipe for a model.
+nb::tuple ModelRecipe(std::string_view name) {
+  TrainConfig config;
+  const MlpKind usual = config.model.mlp;
+  ApplyTrainRecipe(name, config);
+  nb::dict overrides;
+  for (const LinearOverride& other : config.linear.overrides) {
+    overrides[other.layers.c_str()] = SettingsOf(other.precision);
+  }
+  std::optional<std::string> mlp;
+  if (config.model.mlp != usual) mlp = ToString(config.model.mlp);
+  return nb::make_tuple(
+      SettingsOf(config.linear.all), overrides, config.linear.first_last_high, mlp);
+}
+
 // (GEMM, operand A, operand B, accumulation mode, container or None) of each GEMM.
 nb::list GemmsOf(const LinearRecipe& recipe) {
   nb::list gemms;
@@ -80,6 +112,59 @@ nb::list GemmsOf(const LinearRecipe& recipe) {
   }
   return gemms;
 }
+
+// Measures of an operand that a layer has quantised.
+struct QuantisedOperand {
+  std::string operand, format, layout;
+  float least_scale = 0, largest_scale = 0;  // of elements; 0 without any
+  float largest_value = 0;                   // of the format
+  float amax = 0;
+  ErrorMeasures error;
+};
+
+class OperandMeasures final : public LinearObserver {
+ public:
+  void Begin(LinearOp) override {}
+  void End(LinearOp) override {}
+
+  void Quantised(LinearOperand operand,
+                 In<float> original,
+                 const QuantizedMatrix& result) override {
+    std::vector<float> values(original.Elements());
+    QuantisedOperand row;
+    row.operand = ToString(operand);
+    row.format = ToString(result.format);
+    row.layout = ToString(result.layout);
+    const std::span<const float> scales = result.Scales();
+    if (!scales.empty()) {
+      const auto [least, largest] = std::ranges::minmax(scales);
+      row.least_scale = least;
+      row.largest_scale = largest;
+    }
+    row.largest_value = MaxFinite(result.format);
+    row.amax = AbsmaxOfAll(original.Span());
+    row.error = QuantizationError(original.Span(), result, values);
+    rows_.push_back(std::move(row));
+  }
+
+  // Appends (operand, format, layout, least scale, largest scale, largest value of the format, amax,
+  // measures of the error) of each operand to a list.
+  void AppendTo(nb::list& list) const {
+    for (const QuantisedOperand& row : rows_) {
+      list.append(nb::make_tuple(row.operand,
+                                 row.format,
+                                 row.layout,
+                                 row.least_scale,
+                                 row.largest_scale,
+                                 row.largest_value,
+                                 row.amax,
+                                 row.error));
+    }
+  }
+
+ private:
+  std::vector<QuantisedOperand> rows_;
+};
 
 // Returns a text that differs for recipes whose backward passes do.
 std::string BackwardText(const LinearRecipe& recipe) {
@@ -109,16 +194,28 @@ class HeldLinear {
  public:
   explicit HeldLinear(const LinearRecipe& recipe) : linear_(recipe), text_(BackwardText(recipe)) {}
 
+  // `observed`, if given, gets a row per operand that is quantised.
   HeldSaved Forward(const InputOf<float>& x,
                     const InputOf<float>& w,
                     const OutputOf<float>& y,
                     uint64_t seed,
-                    uint64_t stream) {
+                    uint64_t stream,
+                    std::optional<nb::list> observed) {
     const LinearShape shape{x.shape(0), x.shape(1), w.shape(0)};
     HeldSaved result{{}, text_};
-    const ArrayCall call;
-    const std::scoped_lock lock(mutex_);
-    linear_.Forward(Elements(x), Elements(w), shape, Elements(y), result.saved, {seed, stream});
+    OperandMeasures measures;
+    {
+      const ArrayCall call;
+      const std::scoped_lock lock(mutex_);
+      linear_.Forward(Elements(x),
+                      Elements(w),
+                      shape,
+                      Elements(y),
+                      result.saved,
+                      {seed, stream},
+                      observed.has_value() ? &measures : nullptr);
+    }
+    if (observed.has_value()) measures.AppendTo(*observed);
     return result;
   }
 
@@ -128,16 +225,27 @@ class HeldLinear {
                 const std::optional<OutputOf<float>>& dx,
                 const std::optional<OutputOf<float>>& dw,
                 uint64_t seed,
-                uint64_t stream) {
+                uint64_t stream,
+                std::optional<nb::list> observed) {
     if (saved.recipe != text_) {
       throw Error::Format("saved: of the recipe {}; this layer has {}", saved.recipe, text_);
     }
     const std::span<float> none;
     const std::span<float> dx_values = dx.has_value() ? Elements(*dx) : none;
     const std::span<float> dw_values = dw.has_value() ? Elements(*dw) : none;
-    const ArrayCall call;
-    const std::scoped_lock lock(mutex_);
-    linear_.Backward(Elements(g), Elements(w), saved.saved, dx_values, dw_values, {seed, stream});
+    OperandMeasures measures;
+    {
+      const ArrayCall call;
+      const std::scoped_lock lock(mutex_);
+      linear_.Backward(Elements(g),
+                       Elements(w),
+                       saved.saved,
+                       dx_values,
+                       dw_values,
+                       {seed, stream},
+                       observed.has_value() ? &measures : nullptr);
+    }
+    if (observed.has_value()) measures.AppendTo(*observed);
   }
 
   std::vector<float> Save() {
@@ -174,6 +282,15 @@ void BindRecipe(nb::module_& m) {
     }
     return rows;
   });
+  // (name, meaning) of each recipe for a model, and what one of them sets.
+  m.def("model_recipes", [] {
+    nb::list rows;
+    for (const TrainRecipe& recipe : TrainRecipes()) {
+      rows.append(nb::make_tuple(recipe.name, recipe.meaning));
+    }
+    return rows;
+  });
+  m.def("model_recipe", &ModelRecipe, nb::arg("name"));
   // (name, summary, source) of each kind.
   m.def("linear_kinds", [] {
     nb::list rows;
@@ -217,7 +334,8 @@ void BindLinear(nb::module_& m) {
            nb::arg("w").noconvert(),
            nb::arg("y").noconvert(),
            nb::arg("seed"),
-           nb::arg("stream"))
+           nb::arg("stream"),
+           nb::arg("observed") = nb::none())
       .def("backward",
            &HeldLinear::Backward,
            nb::arg("g").noconvert(),
@@ -226,7 +344,8 @@ void BindLinear(nb::module_& m) {
            nb::arg("dx").noconvert().none(),
            nb::arg("dw").noconvert().none(),
            nb::arg("seed"),
-           nb::arg("stream"))
+           nb::arg("stream"),
+           nb::arg("observed") = nb::none())
       .def("save", &HeldLinear::Save)
       .def("restore", &HeldLinear::Restore, nb::arg("state"));
 }

@@ -48,17 +48,19 @@ class HeldOptimizer {
 
   void SetGradient(std::string_view name, const InputOf<float>& gradient) {
     const std::scoped_lock lock(mutex_);
-    Copy(gradient, Named(name).gradient);
+    Set(name, gradient);
   }
 
-  // Sets gradients and takes a step with them and those that were set before.
+  // Sets gradients and takes a step with them and those that were set since the last step. Parameters
+  // without one keep their weights and states.
   OptimizerStep Step(double learning_rate, const std::vector<NamedGradient>& gradients) {
     const std::scoped_lock lock(mutex_);
     Start();
-    for (const NamedGradient& gradient : gradients) {
-      Copy(gradient.values, Named(gradient.name).gradient);
-    }
-    return optimizer_->Step(learning_rate, step_++, true);
+    for (const NamedGradient& gradient : gradients) Set(gradient.name, gradient.values);
+    without_.resize(parameters_.size(), 1);
+    OptimizerStep taken = optimizer_->Step(learning_rate, step_++, true, without_);
+    without_.assign(parameters_.size(), 1);
+    return taken;
   }
 
   Optimizer::Bytes StoredBytes() {
@@ -92,6 +94,15 @@ class HeldOptimizer {
     std::ranges::copy(Elements(from), to.Span().begin());
   }
 
+  void Set(std::string_view name, const InputOf<float>& gradient) {
+    Parameter<float>& parameter = Named(name);
+    Copy(gradient, parameter.gradient);
+    without_.resize(parameters_.size(), 1);
+    for (size_t i = 0; i < parameters_.size(); ++i) {
+      if (&parameters_[i] == &parameter) without_[i] = 0;
+    }
+  }
+
   Parameter<float>& Named(std::string_view name) {
     Parameter<float>* found = parameters_.Find(name);
     if (found == nullptr) throw Error::Format("there is no parameter '{}'", name);
@@ -109,6 +120,7 @@ class HeldOptimizer {
   uint64_t seed_;
   uint64_t step_ = 0;
   ParameterList<float> parameters_;
+  std::vector<uint8_t> without_;  // 1: no gradient since the last step
   std::unique_ptr<Optimizer> optimizer_;
 };
 
@@ -216,6 +228,7 @@ void BindOptimizer(nb::module_& m) {
             return nb::ndarray<nb::numpy, const float>(w.data(), {w.size()}, self);
           },
           nb::arg("name"))
+      // The gradient of the next step. A parameter without one keeps its weights and states.
       .def("set_gradient",
            &HeldOptimizer::SetGradient,
            nb::arg("name"),

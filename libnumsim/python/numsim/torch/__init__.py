@@ -2,6 +2,7 @@
 
     import numsim.torch as nt
     nt.convert(model, "switchback-int8")                    # or {pattern: recipe}
+    print(nt.report(model))                                 # what it converted and what it left out
     optimizer = nt.AdamW(model.parameters(), moments=("e4m3fn", "e5m2"), weights="bf16")
     with nt.watch(model, format="e4m3fn") as log:
         loss(model(x)).backward()
@@ -23,18 +24,27 @@ except ModuleNotFoundError as error:
     ) from None
 
 from numsim._linear import LinearRecipe
-from numsim.torch._convert import convert, converted, revert
+from numsim.torch._attention import MultiheadAttention
+from numsim.torch._convert import convert, plain_state_dict, revert
+from numsim.torch._layers import Kept
 from numsim.torch._linear import Linear
 from numsim.torch._optimizer import AdamW
+from numsim.torch._report import LeftOutWarning, Report, converted, report
 from numsim.torch._watch import Watch, watch
 
 __all__ = [
     "AdamW",
+    "Kept",
+    "LeftOutWarning",
     "Linear",
     "LinearRecipe",
+    "MultiheadAttention",
+    "Report",
     "Watch",
     "convert",
     "converted",
+    "plain_state_dict",
+    "report",
     "revert",
     "watch",
 ]

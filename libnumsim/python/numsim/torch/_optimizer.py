@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import Any
 
-import numpy as np
 import torch
 
 from numsim import _core
-from numsim._arrays import float32_of
-from numsim._formats import FormatLike, format as format_of, holds
-from numsim._rounding import SR, plan_of
+from numsim._formats import FormatLike, format as format_of
+from numsim._rounding import SR
+from numsim.torch._optimizer_group import Group
 
 _STATE = "numsim"  # the key of state_dict() with the moments and the states of update rules
 
@@ -21,21 +21,25 @@ class AdamW(torch.optim.Optimizer):
     lr, betas, eps, weight_decay   as in torch.optim.AdamW; groups may have their own. If betas
                     change, the bias correction has their product over all steps, whereas PyTorch
                     has the newest to the power of the steps
-    moments         formats of m and v (docs/moments.md): "fp32", "e4m3fn", "e4m3fn@block:128+sr",
-                    "dynamic:256"
+    moments         formats of m and v (docs/moments.md), each with a rounding of its own: "fp32",
+                    "e4m3fn", "e4m3fn+sr" (stochastic), "e4m3fn@block:128+sr", "dynamic:256"
     weights         format of the weights. The dtype of a parameter has to hold it; the constructor
                     rounds parameters to it
-    rounding        how weights take a step: an update rule ("naive", "stochastic:16", "kahan":
-                    docs/updates.md), or an `SR`, whose bits and seed count
-    seed            of stochastic rounding; group i of the parameters has seed + i
+    rounding        how weights, and not moments, take a step: an update rule ("naive",
+                    "stochastic:16", "kahan": docs/updates.md), "sr", or an `SR`, whose bits and
+                    seed count
+    seed            of stochastic rounding of weights and moments; group i of the parameters has
+                    seed + i
     decay_filter    "all" (as in PyTorch), "matrices" or "none"
     moment_filter   parameters whose moments have the formats: "matrices" (two or more dimensions)
                     or "all"; the others have fp32
     update_from_stored   whether a step reads the moments back from their storage
 
-    `step` needs a gradient of every parameter. If one is not finite, no weight of its group
-    changes. Between steps nothing else may change a parameter, except that `load_state_dict`
-    continues with the parameters as they are then. `last` holds the steps' numbers.
+    As in PyTorch, a parameter without a gradient is left out of a step, which does not count in its
+    bias correction. Parameters that need no gradient have no moments and are not rounded until they
+    do. If a gradient is not finite, no weight of its group changes. Between steps nothing else may
+    change a parameter, except that `load_state_dict` continues with the parameters as they are
+    then. `last` holds the steps' numbers.
     """
 
     def __init__(
@@ -55,22 +59,19 @@ class AdamW(torch.optim.Optimizer):
         update_from_stored: bool = False,
     ) -> None:
         self._weights = format_of(weights)
-        if isinstance(rounding, SR):
-            if rounding != SR(bits=rounding.bits, seed=rounding.seed):
-                raise ValueError("rounding: of an SR, an optimiser takes bits and seed alone")
-            seed = rounding.seed
-            rounding = f"stochastic:{rounding.bits}"
+        m, v = _moment_formats(moments)
+        update, seed = _update_rule(rounding, seed, self._weights, (m, v))
         self._seed = SR(seed=seed).seed
         self._fixed = {
-            "m": moments[0],
-            "v": moments[1],
+            "m": m,
+            "v": v,
             "weights": self._weights.name,
-            "update": rounding,
+            "update": update,
             "decay_filter": decay_filter,
             "moment_filter": moment_filter,
             "update_from_stored": update_from_stored,
         }
-        self._groups: list[_Group] = []
+        self._groups: list[Group] = []
         defaults = {"lr": lr, "betas": betas, "eps": eps, "weight_decay": weight_decay}
         super().__init__(params, defaults)
 
@@ -78,14 +79,16 @@ class AdamW(torch.optim.Optimizer):
         """Adds a group of parameters, which are rounded to the format of the weights."""
         super().add_param_group(param_group)
         group = self.param_groups[-1]
-        _core.Optimizer(self._settings(group), 0)  # refuses settings that are out of range
-        for i, p in enumerate(group["params"]):
-            name = f"params[{i}]"
-            kind = format_of(p.dtype)
-            if not holds(kind, self._weights):
-                raise TypeError(f"{name}: {p.dtype} does not hold weights of {self._weights.name}")
-            _write(p, _rounded(p, self._weights, name))
-        self._groups.append(_Group())
+        try:
+            _core.Optimizer(self._settings(group), 0)  # refuses settings that are out of range
+            self._groups.append(self._new_group(group, len(self._groups)))
+        except (TypeError, ValueError):
+            del self.param_groups[-1]
+            raise
+
+    def _new_group(self, group, number):
+        settings = self._settings(group)
+        return Group(group["params"], settings, self._seed + number, self._weights)
 
     def _settings(self, group):
         beta1, beta2 = group["betas"]
@@ -97,6 +100,10 @@ class AdamW(torch.optim.Optimizer):
             "weight_decay": group["weight_decay"],
         }
 
+    def _prepare(self):
+        for held, group in zip(self._groups, self.param_groups):
+            held.prepare(self._settings(group))
+
     @torch.no_grad()
     def step(self, closure=None):
         """Takes a step with the gradients of the parameters. Returns the closure's loss."""
@@ -104,114 +111,105 @@ class AdamW(torch.optim.Optimizer):
         if closure is not None:
             with torch.enable_grad():
                 loss = closure()
-        for i, (held, group) in enumerate(zip(self._groups, self.param_groups)):
-            held.prepare(self._settings(group), group["params"], self._seed + i, self._weights)
+        self._prepare()
         for held, group in zip(self._groups, self.param_groups):
-            held.step(group["params"], float(group["lr"]))
+            held.step(float(group["lr"]))
         return loss
 
     @property
     def last(self) -> list[dict[str, Any]]:
-        """Numbers of the last step of each group: {"skipped", "finite", "gradient_norm"}."""
+        """Numbers of the last step of each group: {"skipped", "finite", "gradient_norm"}.
+
+        A group without any gradient was skipped.
+        """
         return [held.last for held in self._groups]
 
     def bytes(self) -> list[dict[str, float]]:
         """Returns the stored bytes per parameter of each group: {"m", "v", "weights", "other"}."""
-        for i, (held, group) in enumerate(zip(self._groups, self.param_groups)):
-            held.prepare(self._settings(group), group["params"], self._seed + i, self._weights)
-        return [dict(zip(("m", "v", "weights", "other"), g.core.bytes())) for g in self._groups]
+        self._prepare()
+        return [held.bytes() for held in self._groups]
 
     def state_dict(self) -> dict:
-        """Returns the state as in PyTorch; the key "numsim" has that of the library."""
+        """Returns the state as in PyTorch; the key "numsim" has that of the library.
+
+        It says in which formats its bytes are: `load_state_dict` refuses a state of others.
+        """
         return {**super().state_dict(), _STATE: [held.save() for held in self._groups]}
 
     def load_state_dict(self, state_dict: dict) -> None:
         """Continues from what `state_dict` of an optimiser with the same arguments returned.
 
-        The parameters are not part of it: load the model's first.
+        The parameters are not part of it: load the model's first. Raises ValueError, and changes
+        nothing, if the formats of moments or weights, the rounding or the shapes differ.
         """
-        if _STATE not in state_dict or len(state_dict[_STATE]) != len(self._groups):
-            raise ValueError(f"state_dict: expected the key {_STATE!r} with an entry per group")
+        found = state_dict.get(_STATE)
+        if found is None or len(found) != len(self._groups):
+            raise ValueError(
+                f"state_dict: expected the key {_STATE!r} with an entry per group, which "
+                "numsim.torch.AdamW with as many groups writes"
+            )
+        if any("formats" not in saved for saved in found):
+            warnings.warn(
+                "state_dict: does not say in which formats it is, as older versions of numsim wrote "
+                "it; it is read in those of this optimiser",
+                stacklevel=2,
+            )
+        saved_groups = [{"taking_part": [True] * len(held.params), **saved}
+                        for held, saved in zip(self._groups, found)]  # fmt: skip
+        for held, saved in zip(self._groups, saved_groups):
+            held.check(saved)
         super().load_state_dict({k: v for k, v in state_dict.items() if k != _STATE})
-        for held, saved in zip(self._groups, state_dict[_STATE]):
+        for held, saved in zip(self._groups, saved_groups):
             held.restore(saved)
 
+    def __getstate__(self) -> dict:
+        own = {"_weights": self._weights.name, "_seed": self._seed, "_fixed": self._fixed}
+        return {**super().__getstate__(), **own, "_groups": [held.save() for held in self._groups]}
 
-class _Group:
-    """The library's optimiser of one group of parameters, made when it is first needed."""
-
-    def __init__(self):
-        self.core = None
-        self.settings = None
-        self.saved = (0, {})  # the state with which the next core starts
-        self.last = {}
-
-    def save(self):
-        if self.core is not None:
-            self.saved = self.core.save()
-        steps, pieces = self.saved
-        tensors = {
-            name: torch.from_numpy(np.frombuffer(data, np.uint8).copy())
-            for name, data in pieces.items()
-        }
-        return {"steps": steps, "pieces": tensors}
-
-    def restore(self, saved):
-        pieces = {name: data.numpy().tobytes() for name, data in saved["pieces"].items()}
-        self.saved = (saved["steps"], pieces)
-        self.core = None
-
-    def prepare(self, settings, params, seed, format):
-        """Makes the core anew if there is none or a setting has changed; checks the parameters."""
-        if self.core is not None and settings == self.settings:
-            self._check_unchanged(params)
+    def __setstate__(self, state: dict) -> None:
+        saved_groups = state.pop("_groups", None)  # absent where PyTorch loads a state_dict
+        super().__setstate__(state)
+        if saved_groups is None:
+            for held, group in zip(self._groups, self.param_groups):
+                held.params = group["params"]
             return
-        if self.core is not None:
-            self._check_unchanged(params)
-            self.saved = self.core.save()
-        core = _core.Optimizer(settings, seed % (1 << 64))
-        for i, p in enumerate(params):
-            value = _rounded(p, format, f"params[{i}]")
-            rows = p.shape[0] if p.ndim > 1 else 1
-            core.add(str(i), p.ndim > 1, rows, p.numel() // max(rows, 1), value)
-        if self.saved[1]:
-            core.restore(*self.saved)
-        self.core, self.settings = core, settings
-
-    def _check_unchanged(self, params):
-        for i, p in enumerate(params):
-            array, _ = float32_of(p, f"params[{i}]")
-            held = self.core.weights(str(i))
-            if not np.array_equal(held.view(np.uint32), array.reshape(-1).view(np.uint32)):
-                raise ValueError(
-                    f"params[{i}]: was changed between two steps; continue with "
-                    f"optimizer.load_state_dict(optimizer.state_dict())"
-                )
-
-    def step(self, params, lr):
-        for i, p in enumerate(params):
-            if p.grad is None:
-                raise ValueError(
-                    f"params[{i}]: has no gradient; leave parameters that get none out of the "
-                    f"optimiser"
-                )
-            gradient, _ = float32_of(p.grad, f"params[{i}].grad")
-            self.core.set_gradient(str(i), gradient)
-        skipped, finite, norm, _, _ = self.core.step(lr)
-        self.last = {"skipped": skipped, "finite": finite, "gradient_norm": norm}
-        for i, p in enumerate(params):
-            _write(p, self.core.weights(str(i)).reshape(p.shape))
+        self._weights = format_of(self._weights)
+        self._groups = []
+        for group, saved in zip(self.param_groups, saved_groups):
+            self._groups.append(self._new_group(group, len(self._groups)))
+            self._groups[-1].restore(saved)
 
 
-def _rounded(p, format, name):
-    """Returns a parameter's values, rounded to a format, as contiguous float32."""
-    array, _ = float32_of(p, name)
-    plan, *_ = plan_of(format, "rne", "saturate")
-    out = np.empty(array.shape, np.float32)
-    _core.round(plan, array, out)
-    return out
+def _moment_formats(moments):
+    """Returns the texts of the formats of m and v, without defaults."""
+    if isinstance(moments, str) or len(moments) != 2:
+        raise ValueError(f"moments: expected two formats, (m, v), found {moments!r}")
+    texts = [text if isinstance(text, str) else format_of(text).name for text in moments]
+    try:
+        return [_core.MomentStore(t, 1, first).format for t, first in zip(texts, (True, False))]
+    except _core.Error as error:
+        raise _core.Error(f"moments: {error}") from None
 
 
-@torch.no_grad()
-def _write(p, values):
-    p.copy_(torch.from_numpy(np.array(values)))
+def _update_rule(rounding, seed, weights, moments):
+    """Returns (text of an update rule, seed)."""
+    if isinstance(rounding, str) and rounding == "sr":
+        rounding = SR(seed=seed)
+        seed = 0
+    if not isinstance(rounding, SR):
+        try:
+            return str(_core.UpdateRule(rounding)), seed
+        except _core.Error as error:
+            raise _core.Error(f"rounding: {error}") from None
+    if rounding.variant != "a" or rounding.stream or rounding.random_bits is not None:
+        raise ValueError("rounding: of an SR, an optimiser takes bits and seed alone")
+    if seed:
+        raise ValueError(f"seed: belongs into rounding=SR(seed={seed})")
+    small = [text for text in moments if text != "fp32"]
+    if weights.name == "fp32" and small and not any("+sr" in text for text in small):
+        told = tuple(text if text == "fp32" else text + "+sr" for text in moments)
+        raise ValueError(
+            "rounding: is that of the weights, which are fp32 here; moments are rounded "
+            f"stochastically by their formats: moments={told!r}"
+        )
+    return f"stochastic:{rounding.bits}", rounding.seed

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import pathlib
+import warnings
 from typing import Any
 
 import numpy as np
@@ -14,7 +15,9 @@ from numsim._arrays import float32_of
 from numsim._formats import FormatLike, format as format_of
 from numsim._quantize import quantize
 from numsim.results import Table
-from numsim.torch._linear import between_graphs
+from numsim.torch._attention import MultiheadAttention
+from numsim.torch._gemms import between_graphs, in_backward
+from numsim.torch._report import LeftOutWarning
 
 COLUMNS = (
     "step",
@@ -28,22 +31,53 @@ COLUMNS = (
     "sqnr_db",
     "signal_to_noise",
 )
+QUANTISED_COLUMNS = (
+    "step",
+    "layer",
+    "operand",
+    "format",
+    "scaling",
+    "scale_min",
+    "scale_max",
+    "range",
+    "amax",
+    "saturated",
+    "underflow",
+    "sqnr_db",
+    "signal_to_noise",
+)
+_TEXTS = ("layer", "tensor", "operand", "format", "scaling")
+_COUNTS = ("step", "elements", "nonfinite")
 
 
 class Watch:
-    """The measures that `watch` records. `rows` is a list of {column: value}.
+    """The measures that `watch` records: `rows` and `quantised`, lists of {column: value}.
+
+    `rows` are measures of tensors before they are quantised, and of the error that a format would
+    make:
 
     step             forward pass of the model in training mode, from 0
     layer            name of the linear layer
     tensor           "input", "weight", "output", "output-gradient", "input-gradient" or
-                     "weight-gradient". The input gradient is the layer's own dX, also where other
-                     layers read the same input; a layer whose input needs no gradient has none
+                     "weight-gradient". The gradients of input and weight are the layer's own dX and
+                     dW, also where other modules use the same tensor: under tied weights the sum is
+                     in weight.grad. A layer whose input needs no gradient has no "input-gradient"
     elements, nonfinite   numbers of elements, and of those that are NaN or infinite
     amax, kurtosis   largest magnitude, and E(x - mean)^4 / var^2 (3: normal), of the finite ones
     underflow        share of the finite elements that the format makes zero though they are not
     sqnr_db          signal-to-quantisation-noise ratio in dB; infinite without error
     signal_to_noise  norm of the tensor over norm of its error. Gradients below sqrt(3) train less
                      effectively [FP4AllTheWay]
+
+    `quantised` are measures of what converted layers themselves quantise, with their own formats and
+    scales, delayed scales too. An operand that is quantised once for two GEMMs has one row.
+
+    operand          "forward X", "forward W", "input gradient G", "weight gradient G", ...
+    format, scaling  of the codes; "tensor delayed": the scale comes from earlier steps
+    scale_min, scale_max   the smallest and the largest scale
+    range            largest magnitude that the largest scale leaves room for
+    amax             largest magnitude; above `range` elements saturate
+    saturated, underflow   shares of the finite elements
     """
 
     def __init__(
@@ -52,101 +86,212 @@ class Watch:
         if every < 1:
             raise ValueError(f"every: expected a number of steps >= 1, found {every}")
         self.rows: list[dict[str, Any]] = []
+        self.quantised: list[dict[str, Any]] = []
         self._every, self._format, self._scaling = every, format_of(format), scaling
         self._step = -1
+        self._running = False  # whether the model's forward pass runs
         self._model = model
+        self._names: list[str] = []
+        self._outside: set[str] = set()  # layers that ran without the model's forward pass
+        self._missing: set[tuple[int, str, str]] = set()  # gradients that have not come
         self._handles: list[Any] = []
         quantize(np.zeros((1, 1), np.float32), self._format, scaling=scaling)  # refuses bad ones
 
     def __enter__(self) -> Watch:
-        layers = [(n, m) for n, m in self._model.named_modules() if isinstance(m, torch.nn.Linear)]
+        layers = dict(_watched(self._model))
         if not layers:
             raise ValueError("model: has no linear layer")
+        self._names = list(layers)
         self._handles.append(self._model.register_forward_pre_hook(self._begin))
-        for name, module in layers:
+        self._handles.append(self._model.register_forward_hook(self._end, always_call=True))
+        for name, module in layers.items():
             self._watch_layer(name, module)
         return self
 
-    def __exit__(self, *_) -> None:
-        self.close()
+    def __exit__(self, error, *_) -> None:
+        self.close(warn=error is None)
 
-    def close(self) -> None:
-        """Stops recording."""
+    def close(self, warn: bool = True) -> None:
+        """Stops recording. Warns with a `LeftOutWarning` of what was not recorded."""
         for handle in self._handles:
             handle.remove()
         self._handles = []
+        left_out = self._left_out()
+        if warn and left_out:
+            warnings.warn(f"watch: {left_out}", LeftOutWarning, stacklevel=3)
 
+    def _left_out(self):
+        """What a user may miss, as a text."""
+        if self._step < 0:
+            return "recorded nothing: the model's forward was never called in training mode"
+        seen = {row["layer"] for row in self.rows}
+        silent = [name for name in self._names if name not in seen]
+        with_gradients = {r["step"] for r in self.rows if r["tensor"].endswith("gradient")}
+        missing = sorted(m for m in self._missing if m[0] in with_gradients)
+        found = []
+        if silent:
+            found.append(f"recorded nothing of {', '.join(silent)}: their forward did not run")
+        if missing:
+            names = sorted({f"{layer} {tensor}" for _, layer, tensor in missing})
+            found.append(f"no gradient came for {', '.join(names)}")
+        return "; ".join(found)
+
+    @between_graphs
     def _begin(self, model, _):
         self._step += model.training
+        self._running = True
+
+    @between_graphs
+    def _end(self, *_):
+        self._running = False
 
     def _watch_layer(self, name, module):
+        gemms = getattr(module, "_gemms", None) or getattr(module, "gemms", None)
+
         @between_graphs
         def before_forward(module, inputs):
-            if not self._records() or not inputs[0].requires_grad:
+            if gemms is not None:
+                gemms.watcher = None
+            if not self._records(name, module):
                 return None
-            step, own = self._step, inputs[0].view_as(inputs[0])  # of this layer alone
-            own.register_hook(lambda g: self._record(step, name, "input-gradient", g))
+            step = self._step
+            if gemms is not None:
+                gemms.watcher = _Watcher(self, step, name, gemms)
+            if not inputs[0].requires_grad:
+                return None
+            own = inputs[0].view_as(inputs[0])  # of this layer alone
+            self._hook(own, step, name, "input-gradient")
             return (own, *inputs[1:])
 
         @between_graphs
         def after_forward(module, inputs, output):
-            if not self._records():
+            if not self._records(name, module):
                 return
-            step = self._step
-            self._record(step, name, "input", inputs[0])
-            self._record(step, name, "weight", module.weight)
-            self._record(step, name, "output", output)
-            if output.requires_grad:
-                output.register_hook(lambda g: self._record(step, name, "output-gradient", g))
-
-        def after_weight_gradient(gradient):
-            if self._records():
-                self._record(self._step, name, "weight-gradient", gradient)
+            step, weight = self._step, inputs[1] if len(inputs) > 1 else module.weight
+            if not in_backward():  # a checkpoint repeats what was recorded
+                self._record(step, name, "input", inputs[0])
+                self._record(step, name, "weight", weight)
+                self._record(step, name, "output", output)
+            if not output.requires_grad:
+                return
+            self._hook(output, step, name, "output-gradient")
+            if weight.requires_grad:
+                self._missing.add((step, name, "weight-gradient"))
+                if gemms is None:
+                    x = inputs[0].detach()
+                    output.register_hook(lambda g: self._weight_gradient(step, name, x, g))
 
         self._handles.append(module.register_forward_pre_hook(before_forward))
         self._handles.append(module.register_forward_hook(after_forward))
-        if module.weight.requires_grad:
-            self._handles.append(module.weight.register_hook(after_weight_gradient))
 
-    def _records(self):
-        return bool(self._handles) and self._model.training and self._step % self._every == 0
+    def _hook(self, tensor, step, layer, kind):
+        """Records the gradient of a tensor when it comes."""
+        self._missing.add((step, layer, kind))
+        tensor.register_hook(lambda g: self._record(step, layer, kind, g))
+
+    def _weight_gradient(self, step, layer, x, g):
+        """Records the gradient that a plain layer's weight gets from this layer."""
+        x = x.reshape(-1, x.shape[-1]).to(g.dtype)
+        self._record(step, layer, "weight-gradient", g.reshape(-1, g.shape[-1]).T @ x)
+
+    def _records(self, name, module):
+        """Whether a pass of a layer is recorded. One outside of the model's own cannot be."""
+        if not self._handles or not self._model.training:
+            return False
+        if not (self._running or in_backward()):
+            if module.training and not self._outside:
+                warnings.warn(
+                    f"watch: {name} runs without the model's forward, which counts the steps, and is "
+                    "not recorded; watch the module that is called, or call the model",
+                    LeftOutWarning,
+                    stacklevel=2,
+                )
+            self._outside.add(name)
+            return False
+        return self._step % self._every == 0
 
     def _record(self, step, layer, tensor, x):
+        self._missing.discard((step, layer, tensor))
         array, _ = float32_of(x, f"{layer} {tensor}")
         array = array.reshape(-1, array.shape[-1])
         nonfinite, amax, kurtosis = _core.spread(array)
         error = quantize(array, self._format, scaling=self._scaling).error(array)
-        noise = error.relative_error
-        values = (
-            step,
-            layer,
-            tensor,
-            array.size,
-            nonfinite,
-            amax,
-            kurtosis,
-            error.underflow_share,
-            error.sqnr_db,
-            1 / noise if noise else (float("inf") if amax else float("nan")),
-        )
-        self.rows.append(dict(zip(COLUMNS, values)))
+        values = (step, layer, tensor, array.size, nonfinite, amax, kurtosis)
+        self.rows.append(dict(zip(COLUMNS, (*values, *_error(error, amax)))))
+
+    def _record_operands(self, step, layer, operands, delayed):
+        for operand, format, layout, least, largest, largest_value, amax, error in operands:
+            scaling = f"{layout} delayed" if delayed else layout
+            room = largest * largest_value
+            values = (step, layer, operand, format, scaling, least, largest, room, amax)
+            rest = (error.overflow_share, *_error(error, amax))
+            self.quantised.append(dict(zip(QUANTISED_COLUMNS, (*values, *rest))))
 
     def table(self) -> Table:
-        """Returns the rows as a table: {column: array}, with `where` and, by pandas, `frame`."""
-        types = dict.fromkeys(("layer", "tensor"), str) | dict.fromkeys(
-            ("step", "elements", "nonfinite"), np.int64
-        )
-        return Table(
-            "watch",
-            {c: np.array([r[c] for r in self.rows], types.get(c, np.float64)) for c in COLUMNS},
-        )
+        """Returns `rows` as a table: {column: array}, with `where` and, by pandas, `frame`."""
+        return _table("watch", COLUMNS, self.rows)
+
+    def quantised_table(self) -> Table:
+        """Returns `quantised` as a table."""
+        return _table("quantised", QUANTISED_COLUMNS, self.quantised)
 
     def write_csv(self, path: str | pathlib.Path) -> None:
-        """Writes the rows as CSV, which `numsim.results.read` of its directory reads."""
-        with open(path, "w", encoding="utf-8", newline="") as file:
-            writer = csv.DictWriter(file, COLUMNS, lineterminator="\n")
-            writer.writeheader()
-            writer.writerows(self.rows)
+        """Writes `rows` as CSV, which `numsim.results.read` of its directory reads."""
+        _write(path, COLUMNS, self.rows)
+
+    def write_quantised_csv(self, path: str | pathlib.Path) -> None:
+        """Writes `quantised` as CSV."""
+        _write(path, QUANTISED_COLUMNS, self.quantised)
+
+
+class _Watcher:
+    """Records what one pass of a converted layer quantises, and its own weight gradient."""
+
+    def __init__(self, watch, step, layer, gemms):
+        self._watch, self._step, self._layer = watch, step, layer
+        self._delayed = bool(gemms.recipe.settings.get("delayed_history"))
+        self._repeated = in_backward()
+
+    def forward(self, operands):
+        if not self._repeated:
+            self._watch._record_operands(self._step, self._layer, operands, self._delayed)
+
+    def backward(self, operands, weight_gradient):
+        self._watch._record_operands(self._step, self._layer, operands, self._delayed)
+        if weight_gradient is not None:
+            self._watch._record(self._step, self._layer, "weight-gradient", weight_gradient)
+
+
+def _watched(model):
+    """Yields (name, module) of linear layers and of the products of attentions' projections."""
+    for name, module in model.named_modules():
+        name = name.replace("_orig_mod.", "")  # of torch.compile
+        if isinstance(module, MultiheadAttention):
+            for product, projection in module._projections.items():
+                yield f"{name}.in_proj.{product}".removeprefix("."), projection
+        elif isinstance(module, torch.nn.Linear):
+            yield name, module
+
+
+def _error(error, amax):
+    """(underflow, SQNR, signal to noise) of an ErrorMeasures."""
+    noise = error.relative_error
+    ratio = 1 / noise if noise else (float("inf") if amax else float("nan"))
+    return error.underflow_share, error.sqnr_db, ratio
+
+
+def _table(name, columns, rows):
+    types = dict.fromkeys(_TEXTS, str) | dict.fromkeys(_COUNTS, np.int64)
+    return Table(
+        name, {c: np.array([r[c] for r in rows], types.get(c, np.float64)) for c in columns}
+    )
+
+
+def _write(path, columns, rows):
+    with open(path, "w", encoding="utf-8", newline="") as file:
+        writer = csv.DictWriter(file, columns, lineterminator="\n")
+        writer.writeheader()
+        writer.writerows(rows)
 
 
 def watch(
@@ -160,8 +305,9 @@ def watch(
 
     Every `every`-th forward pass in training mode, and the backward passes that follow it, add rows
     to the `Watch` that this returns: of inputs, weights, outputs and of the gradients of outputs,
-    inputs and weights, as they are before anything is quantised, and of the error that quantising them to
-    `format` with `scaling` (as in `numsim.quantize`) would make. A tensor (..., n) counts as a
-    matrix of rows of n elements. Nothing is changed.
+    inputs and weights, as they are before anything is quantised, and of the error that quantising
+    them to `format` with `scaling` (as in `numsim.quantize`) would make. What converted layers
+    quantise themselves is in `quantised`. A tensor (..., n) counts as a matrix of rows of n
+    elements. Nothing is changed. Where nothing is recorded, a `LeftOutWarning` says so.
     """
     return Watch(model, every, format, scaling)

@@ -1,0 +1,195 @@
+"""One group of an optimiser's parameters in the library."""
+
+from __future__ import annotations
+
+import numpy as np
+import torch
+
+from numsim import _core
+from numsim._arrays import float32_of
+from numsim._formats import format as format_of, holds
+from numsim._rounding import plan_of
+
+VERSION = 1  # of the state of a group
+_NO_VALUES = np.empty(0, np.float32)
+
+
+class Group:
+    """The library's optimiser of one group of parameters, made when it is first needed.
+
+    `settings` are those of `_core.Optimizer`. A parameter takes part from the time when it first
+    needs a gradient or has one; before, it has no moments, and nothing rounds it.
+    """
+
+    def __init__(self, params, settings, seed, weights):
+        self.params, self.settings, self.seed, self.weights = params, settings, seed, weights
+        self.core = None
+        self.saved = None  # (steps, pieces) with which the next core starts
+        self.last = {}
+        self.taking_part = [False] * len(params)
+        self._let_in()
+
+    def _let_in(self):
+        """Lets parameters take part that now need a gradient. Returns whether there are any."""
+        found = False
+        for i, p in enumerate(self.params):
+            if not self.taking_part[i] and (p.requires_grad or p.grad is not None):
+                _require_room(p, self.weights, f"params[{i}]")
+                _write(p, _rounded(p, self.weights, f"params[{i}]"))
+                self.taking_part[i] = found = True
+        return found
+
+    def prepare(self, settings):
+        """Makes the core anew if there is none, if a setting or who takes part has changed."""
+        if self.core is not None:
+            self._check_unchanged()
+        before = list(self.taking_part)
+        changed = self._let_in() or settings != self.settings
+        if self.core is None or changed:
+            self._keep_state()
+            self.settings = settings
+            self.core = self._make_core(self.saved, before)
+
+    def _make_core(self, saved, had_state):
+        """A core that continues from a state, in which the parameters `had_state` have theirs."""
+        core = _core.Optimizer(self.settings, self.seed % (1 << 64))
+        for i, p in enumerate(self.params):
+            if not self.taking_part[i]:
+                core.add(str(i), False, 1, 0, _NO_VALUES)  # keeps the numbers of the others
+                continue
+            rows = p.shape[0] if p.ndim > 1 else 1
+            value = _rounded(p, self.weights, f"params[{i}]")
+            core.add(str(i), p.ndim > 1, rows, p.numel() // max(rows, 1), value)
+        if saved is not None:
+            steps, pieces = saved
+            new = {str(i) for i, had in enumerate(had_state) if not had}
+            kept = {name: data for name, data in pieces.items() if name.split("/")[0] not in new}
+            core.restore(steps, core.save()[1] | kept)
+        return core
+
+    def _check_unchanged(self):
+        for i, p in enumerate(self.params):
+            if not self.taking_part[i]:
+                continue
+            array, _ = float32_of(p, f"params[{i}]")
+            held = self.core.weights(str(i))
+            if not np.array_equal(held.view(np.uint32), array.reshape(-1).view(np.uint32)):
+                raise ValueError(
+                    f"params[{i}]: was changed between two steps; continue with "
+                    f"optimizer.load_state_dict(optimizer.state_dict())"
+                )
+
+    def step(self, lr):
+        """Takes a step with the gradients that there are. Parameters without one stay."""
+        moving = [i for i, p in enumerate(self.params) if p.grad is not None]
+        if not moving:
+            self.last = {"skipped": True, "finite": True, "gradient_norm": 0.0}
+            return
+        for i in moving:
+            gradient = self.params[i].grad
+            if gradient.layout != torch.strided:
+                raise TypeError(f"params[{i}].grad: expected a dense tensor, found {gradient.layout}")
+            self.core.set_gradient(str(i), float32_of(gradient, f"params[{i}].grad")[0])
+        skipped, finite, norm, _, _ = self.core.step(lr)
+        self.last = {"skipped": skipped, "finite": finite, "gradient_norm": norm}
+        for i in moving:
+            _write(self.params[i], self.core.weights(str(i)).reshape(self.params[i].shape))
+
+    def bytes(self):
+        return dict(zip(("m", "v", "weights", "other"), self.core.bytes()))
+
+    def _keep_state(self):
+        if self.core is not None:
+            self.saved = self.core.save()
+
+    def save(self):
+        """Returns the state, and what gives its bytes their meaning."""
+        self._keep_state()
+        steps, pieces = self.saved or (0, {})
+        return {
+            "version": VERSION,
+            "formats": _meaning(self.settings),
+            "shapes": [list(p.shape) for p in self.params],
+            "taking_part": list(self.taking_part),
+            "steps": steps,
+            "pieces": {name: torch.frombuffer(bytearray(b), dtype=torch.uint8) if b else _empty()
+                       for name, b in pieces.items()},
+        }  # fmt: skip
+
+    def check(self, saved):
+        """Raises ValueError if a saved state is not one of this group."""
+        version = saved.get("version", VERSION)
+        if version != VERSION:
+            raise ValueError(f"state_dict: expected version {VERSION}, found {version}")
+        for key, own in _meaning(self.settings).items():
+            found = saved.get("formats", {}).get(key, own)
+            if found != own:
+                raise ValueError(
+                    f"state_dict: saved with {key} = {found!r}, and this optimiser has {own!r}"
+                )
+        shapes = [list(p.shape) for p in self.params]
+        if saved.get("shapes", shapes) != shapes:
+            raise ValueError(f"state_dict: expected shapes {shapes}, found {saved['shapes']}")
+        if saved["pieces"]:
+            taking_part, self.taking_part = self.taking_part, _taking_part(saved)
+            try:
+                self._make_core(_pieces(saved), self.taking_part)
+            except ValueError as error:
+                raise ValueError(f"state_dict: {error}") from None
+            finally:
+                self.taking_part = taking_part
+
+    def restore(self, saved):
+        """Continues from a state that `check` accepts, with the parameters as they are then."""
+        self.saved = _pieces(saved) if saved["pieces"] else None
+        self.taking_part = _taking_part(saved)
+        self.core = None
+
+
+def _taking_part(saved):
+    return list(saved["taking_part"])
+
+
+def _pieces(saved):
+    return saved["steps"], {n: t.numpy().tobytes() for n, t in saved["pieces"].items()}
+
+
+def _empty():
+    return torch.empty(0, dtype=torch.uint8)
+
+
+def _meaning(settings):
+    """The settings without which a state cannot be read."""
+    names = {"m": "moments[0]", "v": "moments[1]", "weights": "weights", "update": "rounding"}
+    return {name: settings[key] for key, name in names.items()} | {
+        "moment_filter": settings["moment_filter"]
+    }
+
+
+def _require_room(p, weights, name):
+    """Raises TypeError if the dtype of a parameter does not hold weights of a format."""
+    try:
+        own = format_of(p.dtype)
+    except (TypeError, ValueError):
+        own = None
+    if own is None or own.bits > 32:
+        raise TypeError(f"{name}: expected float32, bfloat16 or float16, found {p.dtype}")
+    if not holds(own, weights):
+        raise TypeError(
+            f"{name}: {p.dtype} does not hold weights of {weights.name}; pass "
+            f'weights="{own.name}", or parameters of float32'
+        )
+
+
+def _rounded(p, format, name):
+    """Returns a parameter's values, rounded to a format, as contiguous float32."""
+    array, _ = float32_of(p, name)
+    plan, *_ = plan_of(format, "rne", "saturate")
+    out = np.empty(array.shape, np.float32)
+    _core.round(plan, array, out)
+    return out
+
+
+@torch.no_grad()
+def _write(p, values):
+    p.copy_(torch.from_numpy(np.array(values)))
