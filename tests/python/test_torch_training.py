@@ -1,6 +1,7 @@
 """numsim.torch: the optimiser and the measures of a model's tensors."""
 
 import io
+import warnings
 
 import numpy as np
 import pytest
@@ -215,7 +216,8 @@ def test_watch_sees_the_gradients_that_torch_computes(rng):
     amax = {(r["layer"], r["tensor"]): r["amax"] for r in log.rows}
     assert amax["2", "output-gradient"] == float(g.abs().max())
     for name in "02":
-        assert amax[name, "weight-gradient"] == float(net[int(name)].weight.grad.abs().max())
+        largest = float(net[int(name)].weight.grad.abs().max())
+        assert amax[name, "weight-gradient"] == pytest.approx(largest, rel=1e-5)
     own = g @ net[2].weight.detach()
     assert amax["2", "input-gradient"] == pytest.approx(float(own.abs().max()), rel=1e-5)
     assert ("0", "input-gradient") not in amax
@@ -262,3 +264,152 @@ def test_watch_changes_nothing_and_refuses_mistakes(rng):
         nt.watch(torch.nn.ReLU()).__enter__()
     with pytest.raises(ValueError, match="e4m3fm"):
         nt.watch(net, format="e4m3fm")
+
+
+class Tied(torch.nn.Module):
+    """A language model whose head has the embedding's matrix."""
+
+    def __init__(self):
+        super().__init__()
+        self.embedding = torch.nn.Embedding(16, 8)
+        self.middle = torch.nn.Linear(8, 8)
+        self.head = torch.nn.Linear(8, 16, bias=False)
+        self.head.weight = self.embedding.weight
+
+    def hidden(self, tokens):
+        return torch.tanh(self.middle(self.embedding(tokens)))
+
+    def forward(self, tokens):
+        return self.head(self.hidden(tokens))
+
+
+@pytest.mark.parametrize("recipe", [None, "standard-fp32"])
+def test_the_weight_gradient_is_that_of_one_layer_alone(recipe, rng):
+    torch.manual_seed(0)
+    net, tokens = Tied(), torch.randint(16, (4, 5))
+    if recipe is not None:
+        nt.convert(net, recipe)
+    with nt.watch(net) as log:
+        y = net(tokens)
+        y.square().sum().backward()
+    own = (2 * y.detach()).reshape(-1, 16).T @ net.hidden(tokens).detach().reshape(-1, 8)
+    amax = {(r["layer"], r["tensor"]): r["amax"] for r in log.rows}
+    assert amax["head", "weight-gradient"] == pytest.approx(float(own.abs().max()), rel=1e-5)
+    assert float(net.head.weight.grad.abs().max()) != pytest.approx(float(own.abs().max()), rel=0.1)
+
+
+def test_watch_measures_what_layers_quantise_under_their_own_scales(rng):
+    recipe = ns.LinearRecipe("te-hybrid", delayed_history=4)
+    net = nt.convert(model(), recipe)
+    xs = [torch.from_numpy(rng.normal(size=(16, 16)).astype(np.float32)) for _ in range(3)]
+    xs[2] *= 100
+    with nt.watch(net) as log:
+        for x in xs:
+            net(x).square().mean().backward()
+    table = log.quantised_table().where(layer="0", operand="forward X")
+    assert list(table["step"]) == [0, 1, 2] and set(table["scaling"]) == {"tensor delayed"}
+    scales = [1.0, *(float(max(x.abs().max() for x in xs[:n])) / 448 for n in (1, 2))]
+    np.testing.assert_allclose(table["scale_max"], scales, rtol=1e-6)
+    np.testing.assert_allclose(table["range"], 448 * np.array(scales), rtol=1e-6)
+    assert list(table["amax"]) == [float(x.abs().max()) for x in xs]
+    beyond = float((xs[2].abs() >= 464 * scales[2]).float().mean())  # 448 and half a step
+    assert list(table["saturated"][:2]) == [0, 0] and table["saturated"][2] == beyond > 0.9
+    for x, scale, sqnr in zip(xs, scales, table["sqnr_db"]):
+        fixed = ns.quantize(x, "e4m3fn", scale=scale)
+        assert sqnr == pytest.approx(fixed.error(x.numpy()).sqnr_db, rel=1e-5)
+    operands = set(log.quantised_table()["operand"])
+    assert operands == {"forward X", "forward W", "input gradient G"}  # used twice, made once
+    grown = log.quantised_table().where(operand="input gradient G", layer="2")
+    assert set(grown["format"]) == {"e5m2"} and grown["range"][0] == 57344
+
+
+def test_watch_counts_a_repeated_forward_pass_once(rng):
+    for reentrant in (False, True):
+        net = nt.convert(model(), "mx")
+        x = torch.from_numpy(rng.normal(size=(8, 16)).astype(np.float32)).requires_grad_()
+
+        class Checkpointed(torch.nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.net = net
+
+            def forward(self, x):
+                return torch.utils.checkpoint.checkpoint(net, x, use_reentrant=reentrant)
+
+        logs = []
+        for module in (net, Checkpointed()):
+            net.zero_grad()
+            with nt.watch(module) as log:
+                module(x).square().sum().backward()
+            logs.append(log)
+        for one, other in (("rows", "rows"), ("quantised", "quantised")):
+            first, second = (
+                sorted((r["layer"].removeprefix("net."), *list(r.values())[2:]) for r in rows)
+                for rows in (getattr(logs[0], one), getattr(logs[1], other))
+            )
+            assert [str(r) for r in first] == [str(r) for r in second]
+
+
+def test_watch_measures_the_projections_of_attention():
+    torch.manual_seed(0)
+    net = torch.nn.TransformerEncoderLayer(8, 2, 16, batch_first=True)
+    with pytest.warns(nt.LeftOutWarning, match="recorded nothing of self_attn.out_proj: "):
+        with nt.watch(net) as log:
+            net(torch.randn(2, 3, 8)).sum().backward()
+    nt.convert(net, "llm-int8")
+    with warnings.catch_warnings(), nt.watch(net) as log:
+        warnings.simplefilter("error")
+        net(torch.randn(2, 3, 8)).sum().backward()
+    layers = {row["layer"] for row in log.rows}
+    assert layers == {"self_attn.in_proj.qkv", "self_attn.out_proj", "linear1", "linear2"}
+    assert {row["layer"] for row in log.quantised} == layers
+
+
+def test_watch_says_where_it_records_nothing():
+    tokens = torch.randint(16, (4, 5))
+    net = Tied()
+    with pytest.warns(nt.LeftOutWarning) as caught:
+        with nt.watch(net, every=10) as log:
+            for _ in range(3):
+                net.head(net.hidden(tokens)).sum().backward()
+    texts = [str(w.message) for w in caught]
+    assert log.rows == [] and len(texts) == 2
+    assert texts[0].startswith("watch: middle runs without the model's forward")
+    assert texts[1] == "watch: recorded nothing: the model's forward was never called in training mode"
+    net = torch.nn.ModuleDict({"a": torch.nn.Linear(4, 4), "b": torch.nn.Linear(4, 4)})
+    net["c"] = torch.nn.Linear(4, 4)
+    net.forward = lambda x: (net["c"](x), net["a"](x))[1]
+    with pytest.warns(nt.LeftOutWarning, match="recorded nothing of b: .*; no gradient came for c out"):
+        with nt.watch(net) as log:
+            net(torch.randn(3, 4)).sum().backward()
+    with pytest.raises(RuntimeError, match="as it is"):  # no warning hides an exception
+        with nt.watch(net):
+            raise RuntimeError("as it is")
+
+
+def test_watch_says_that_a_compiled_model_passes_it_by():
+    class Outer(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.inner = torch.nn.ModuleList([torch.nn.Linear(4, 4)])
+
+        def forward(self, x):
+            return self.inner[0](x)
+
+    class Outest(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.outer = Outer()
+
+        def forward(self, x):
+            return self.outer(x)
+
+    net = Outest()
+    compiled = torch.compile(net, backend="eager")
+    compiled(torch.randn(3, 4))
+    with pytest.warns(nt.LeftOutWarning, match="outer.inner.0: .*or was compiled by torch.compile"):
+        with nt.watch(net):
+            compiled(torch.randn(3, 4)).sum().backward()
+    with torch.compiler.set_stance("force_eager"), nt.watch(net) as log:
+        compiled(torch.randn(3, 4)).sum().backward()
+    assert len(log.rows) == 5

@@ -125,7 +125,8 @@ def _convert_layers(model, layers, plan, seed):
         if type(module) is torch.nn.MultiheadAttention and type(module.out_proj) is Linear:
             _become(module, MultiheadAttention, [])
     for module in model.modules():
-        if isinstance(module, torch.nn.TransformerEncoder) and converted_layers(module):
+        encoder = isinstance(module, torch.nn.TransformerEncoder) and converted_layers(module)
+        if encoder and "_numsim_nested" not in vars(module):
             module._numsim_nested = module.use_nested_tensor  # `revert` sets it again
             module.use_nested_tensor = False
 

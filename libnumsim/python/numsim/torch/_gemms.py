@@ -74,12 +74,12 @@ class Gemms:
         return bool(self._core.save()) or any(" sr" in operand for operand in operands)
 
     def scales(self):
-        """Returns {tensor: (delayed scale, amaxes from the oldest to the newest)}."""
+        """Returns {tensor: (delayed scale, amaxes of earlier steps, the newest last)}."""
         each = 1 + int(self.recipe.settings.get("delayed_history", 0))
         state = self._core.save()
         pieces = [state[i : i + each] for i in range(0, len(state), each)]
         names = ("x", "w", "g", "w backward", "x backward")
-        return {n: (1 / p[0], [*p[2:], p[1]]) for n, p in zip(names, pieces)}
+        return {n: (1 / p[0], p[2:]) for n, p in zip(names, pieces)}  # p[1] is being recorded
 
     def __getstate__(self):
         return {**self.__dict__, "_core": self._core.save(), "watcher": None}

@@ -14,6 +14,7 @@ from numsim.torch._linear import Linear
 _ATTENTION = (torch.nn.MultiheadAttention, MultiheadAttention)
 _OUT_PROJ = (NonDynamicallyQuantizableLinear, Linear)
 _IN_PROJ = ".in_proj"
+_MORE_KEYS = ("bias_k", "bias_v")
 NO_RECIPE = "no recipe"  # why a layer stays as it is
 
 
@@ -75,6 +76,8 @@ def kept_matrices(model):
             if id(p) in converted or not (own.endswith("weight") if lazy else p.dim() > 1):
                 continue
             reason = NO_RECIPE if id(module) in free else _reason(module)
+            if isinstance(module, torch.nn.MultiheadAttention) and own.endswith(_MORE_KEYS):
+                reason = "a key and value that attention appends"
             kept.append(Kept(own, () if lazy else tuple(p.shape), reason))
     return kept
 
@@ -85,7 +88,7 @@ def converted_matrices(model):
     for layer in converted_layers(model).values():
         inputs = isinstance(layer, MultiheadAttention)
         named = layer.named_parameters(recurse=not inputs)
-        found |= {id(p): p for name, p in named if p.dim() > 1 and not name.startswith("bias_")}
+        found |= {id(p): p for name, p in named if p.dim() > 1 and name not in _MORE_KEYS}
     return list(found.values())
 
 

@@ -61,9 +61,10 @@ class Linear(HoldsGemms, torch.nn.Linear):
         return self._gemms.steps
 
     def delayed_scales(self) -> dict[str, tuple[float, list[float]]]:
-        """Returns {"x", "w", "g", ...: (scale, history of amax)} of delayed scaling; {} without it.
+        """Returns {"x", "w", "g", ...: (scale, amaxes of earlier steps)}; {} without delayed scaling.
 
-        The scale is that of the next step. The history is from the oldest entry to the newest.
+        The scale is that of the next step, from at most `delayed_history` steps. The newest amax is
+        the last.
         """
         return self._gemms.scales()
 

@@ -48,6 +48,7 @@ QUANTISED_COLUMNS = (
 )
 _TEXTS = ("layer", "tensor", "operand", "format", "scaling")
 _COUNTS = ("step", "elements", "nonfinite")
+_IN_PROJ = "in_proj."  # before the names of an attention's products
 
 
 class Watch:
@@ -57,7 +58,8 @@ class Watch:
     make:
 
     step             forward pass of the model in training mode, from 0
-    layer            name of the linear layer
+    layer            name of the linear layer; of a converted attention NAME also NAME.in_proj.qkv, or
+                     .q and .kv, or .q, .k and .v: the products by which its inputs are projected
     tensor           "input", "weight", "output", "output-gradient", "input-gradient" or
                      "weight-gradient". The gradients of input and weight are the layer's own dX and
                      dW, also where other modules use the same tensor: under tied weights the sum is
@@ -76,8 +78,9 @@ class Watch:
     format, scaling  of the codes; "tensor delayed": the scale comes from earlier steps
     scale_min, scale_max   the smallest and the largest scale
     range            largest magnitude that the largest scale leaves room for
-    amax             largest magnitude; above `range` elements saturate
-    saturated, underflow   shares of the finite elements
+    amax             largest magnitude; elements half a step above `range` and more saturate
+    saturated, underflow   shares of the finite elements that saturate, or become zero though they
+                     are not
     """
 
     def __init__(
@@ -124,13 +127,16 @@ class Watch:
         """What a user may miss, as a text."""
         if self._step < 0:
             return "recorded nothing: the model's forward was never called in training mode"
-        seen = {row["layer"] for row in self.rows}
-        silent = [name for name in self._names if name not in seen]
+        seen = {_layer_of(row["layer"]) for row in self.rows}
+        silent = [name for name in dict.fromkeys(map(_layer_of, self._names)) if name not in seen]
         with_gradients = {r["step"] for r in self.rows if r["tensor"].endswith("gradient")}
         missing = sorted(m for m in self._missing if m[0] in with_gradients)
         found = []
         if silent:
-            found.append(f"recorded nothing of {', '.join(silent)}: their forward did not run")
+            found.append(
+                f"recorded nothing of {', '.join(silent)}: their forward did not run, or was compiled "
+                "by torch.compile before (torch.compiler.set_stance('force_eager') runs it)"
+            )
         if missing:
             names = sorted({f"{layer} {tensor}" for _, layer, tensor in missing})
             found.append(f"no gradient came for {', '.join(names)}")
@@ -268,9 +274,15 @@ def _watched(model):
         name = name.replace("_orig_mod.", "")  # of torch.compile
         if isinstance(module, MultiheadAttention):
             for product, projection in module._projections.items():
-                yield f"{name}.in_proj.{product}".removeprefix("."), projection
+                yield f"{name}.{_IN_PROJ}{product}".removeprefix("."), projection
         elif isinstance(module, torch.nn.Linear):
             yield name, module
+
+
+def _layer_of(name):
+    """The layer of a name: the projections of an attention's inputs have several products."""
+    attention, found, _ = name.partition(_IN_PROJ)
+    return f"{attention}in_proj" if found else name
 
 
 def _error(error, amax):
