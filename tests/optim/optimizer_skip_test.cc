@@ -58,6 +58,32 @@ TEST(OptimizerSkips, WithoutAScalerNothingMovesAndTheStepSaysSo) {
   }
 }
 
+// A tensor without a gradient stays, does not count the step, and its old gradient enters no norm.
+TEST(OptimizerSkips, TensorsWithoutAGradientStay) {
+  OptimizerConfig config;
+  config.clip_norm = 0.5;
+  Problem problem(config, kTwo);
+  problem.DrawnStep(1e-2, 0);
+  problem.DrawGradients(1);
+  problem.Gradient(0)[2] = std::nanf("");
+  const Floats a = problem.WeightValues(0), b = problem.WeightValues(1);
+  const auto state = StateOf(problem.optimizer(), "a");
+  const std::vector<uint8_t> without = {1, 0};
+  const OptimizerStep& step = problem.optimizer().Step(1e-2, 1, false, without);
+  EXPECT_TRUE(step.finite);
+  EXPECT_TRUE(step.tensors[0].skipped);
+  EXPECT_FALSE(step.tensors[1].skipped);
+  EXPECT_GT(step.gradient_norm, 0);
+  EXPECT_EQ(step.gradient_norm, step.tensors[1].gradient_norm);
+  EXPECT_TRUE(SameBits(problem.Weights(0), a));
+  EXPECT_FALSE(SameBits(problem.Weights(1), b));
+  EXPECT_EQ(StateOf(problem.optimizer(), "a"), state);
+  const std::vector<uint8_t> none = {1, 1};
+  EXPECT_EQ(problem.optimizer().Step(1e-2, 2, false, none).gradient_norm, 0);
+  EXPECT_TRUE(SameBits(problem.Weights(0), a));
+  EXPECT_THROW(problem.optimizer().Step(1e-2, 3, false, {without.data(), 1}), Error);
+}
+
 TEST(OptimizerSkips, ScaledGradientsMoveAsUnscaledOnes) {
   for (const auto kind : {LossScaling::kDynamic, LossScaling::kTensor}) {
     OptimizerConfig config;

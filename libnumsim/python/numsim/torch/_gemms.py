@@ -38,7 +38,7 @@ class Gemms:
         self.number = number
         self.steps = 0
         self.watcher = None
-        self._before = []  # delayed scales before the newest forward pass in training mode
+        self._before: list[float] = []  # scales before the newest forward pass in training mode
         self._seed = _core.linear_seed(seed)
         self._core = _core.Linear(self.recipe._core)
 
