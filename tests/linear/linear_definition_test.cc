@@ -112,16 +112,18 @@ TEST(Linear, OperandsEnterInTheirContainer) {
       }
     }
   }
-  // A container that is the operands' own format changes nothing but the place of the scales of blocks.
-  for (const char* const kind : {"switchback", "tensor-wise", "block", "mx"}) {
-    for (const char* const rule : {"absmax", "e8m0"}) {
+  // Scales that are powers of two enter a container that is the operands' own format without a trace.
+  const LinearProblem p = UnevenProblem(kShape);
+  for (const char* const kind : {"block", "mx"}) {
+    LinearOptions own = Options(kind, "bf16");
+    own.container = "bf16";
+    own.accumulate = "fp32";
+    ExpectDefinition(own, p);
+    for (const char* const rule : {"pow2-ceil", "e8m0"}) {
       SCOPED_TRACE(std::string(kind) + " " + rule);
-      LinearOptions own = Options(kind, "bf16");
-      own.gradient_format = "bf16";
-      own.scale_rule = rule;
-      own.container = "bf16";
-      own.accumulate = "fp32";
-      ExpectDefinition(own);
+      LinearOptions scaled = own;
+      scaled.scale_rule = rule;
+      ExpectSameBits(Step(scaled, p), Step(own, p));
     }
   }
   LinearOptions fp16 = Options("switchback", "fp16");
