@@ -122,7 +122,6 @@ int Cast(const CastOptions& options) {
     const NamedArray out = {in.first, StoredCodes(options.out, std::move(codes), format.spec)};
     WriteTensor(options.out, out, CodeMetadata(out, format.spec));
   }
-  PrintFormatNote(std::span(&format, 1));
   return 0;
 }
 

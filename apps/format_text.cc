@@ -2,9 +2,12 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <cmath>
 #include <cstdio>
+#include <mutex>
+#include <set>
+
+#include "numsim/formats/format_names.h"
 
 namespace numsim::apps {
 
@@ -51,15 +54,13 @@ std::string ClassText(ValueClass value_class) {
   return "?";
 }
 
-std::string_view FormatNote(const FormatSpec& format) {
-  return format == FindFormat("e4m3")->spec ? kE4M3Note : "";
-}
-
-void PrintFormatNote(std::span<const Format> formats) {
-  const bool noted = std::any_of(formats.begin(), formats.end(), [](const Format& format) {
-    return !FormatNote(format.spec).empty();
+void PrintFormatNotes() {
+  SetFormatNoteHandler([](const std::string& note) {
+    static std::mutex mutex;
+    static std::set<std::string> printed;
+    const std::lock_guard lock(mutex);
+    if (printed.insert(note).second) fmt::print(stderr, "numsim: note: {}\n", note);
   });
-  if (noted) fmt::print(stderr, "numsim: note: {}\n", kE4M3Note);
 }
 
 std::string FormatHelp(std::string_view help) { return fmt::format("{} ({})", help, kE4M3Note); }

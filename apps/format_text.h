@@ -1,12 +1,10 @@
 // Formats codes and values for display, and warns of formats that are easily confused.
 #pragma once
 
-#include <span>
 #include <string>
 #include <string_view>
 
 #include "numsim/formats/format_spec.h"
-#include "numsim/formats/format_table.h"
 
 namespace numsim::apps {
 
@@ -22,14 +20,12 @@ std::string ValueText(float value);
 // Returns "zero", "subnormal", "normal", "infinity", "NaN" or "unused".
 std::string ClassText(ValueClass value_class);
 
-// Tells e4m3 from the format that papers call E4M3. Below tables, in help texts and on stderr.
+// Tells e4m3 from the format that papers call E4M3, in help texts and below the table of formats.
 inline constexpr std::string_view kE4M3Note = "e4m3 ends at 240; OCP E4M3 of papers is e4m3fn";
 
-// Returns kE4M3Note if the format is e4m3, else an empty text.
-std::string_view FormatNote(const FormatSpec& format);
-
-// Prints the note on stderr, once, if one of the formats has a note.
-void PrintFormatNote(std::span<const Format> formats);
+// From now on, prints the note of each name of a format that the library reads and that means
+// different formats in different texts (FormatNote), once each, on stderr.
+void PrintFormatNotes();
 
 // Returns the help text of an option that takes a format: `help`, then kE4M3Note in parentheses.
 std::string FormatHelp(std::string_view help);

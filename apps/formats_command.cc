@@ -6,6 +6,7 @@
 #include "apps/command.h"
 #include "apps/format_text.h"
 #include "numsim/formats/decode.h"
+#include "numsim/formats/format_names.h"
 #include "numsim/formats/format_table.h"
 
 namespace numsim::apps {
@@ -162,9 +163,10 @@ void PrintTable() {
                entry.source);
   }
   fmt::print(
-      "\nA custom format: eXmY[:bias=N,inf=none|ieee|top,nan=none|ieee|all-ones|negative-zero,\n"
+      "\nNames of torch, ml_dtypes, CUDA, OCP, ONNX and others are accepted too, in any case.\n"
+      "A custom format: eXmY[:bias=N,inf=none|ieee|top,nan=none|ieee|all-ones|negative-zero,\n"
       "zero=signed|unsigned,overflow=inf|nan|max]; ueXmY is unsigned. Keys also go after a "
-      "name.\n{}.\n",
+      "name.\ne2m1, e2m3 and e3m2 are OCP's; ieee-e2m1 is IEEE-like, as other eXmY are. {}.\n",
       kE4M3Note);
 }
 
@@ -215,7 +217,22 @@ void PrintCodes(const FormatSpec& f) {
   }
 }
 
-void PrintOne(const FormatEntry& entry) {
+// Returns the names of other sources for a format: "torch: float8_e4m3fn; CUDA: ...".
+std::string OtherNamesText(std::string_view format) {
+  std::string text;
+  std::string_view source;
+  for (const FormatName& row : OtherFormatNames()) {
+    if (row.format != format) continue;
+    const bool same = row.source == source;
+    text += fmt::format("{}{}", text.empty() ? "" : same ? ", " : "; ", same ? "" : row.source);
+    text += fmt::format("{}{}", same ? "" : ": ", row.name);
+    source = row.source;
+  }
+  return text;
+}
+
+// `note` is the note of the name that was given.
+void PrintOne(const FormatEntry& entry, std::string_view note) {
   const FormatSpec& f = entry.spec;
   fmt::print("{}: {}\n", entry.name, entry.note);
   const auto line = [](std::string_view key, const auto& value) {
@@ -243,7 +260,10 @@ void PrintOne(const FormatEntry& entry) {
   line("NaN input",
        fmt::format("{} ({})", NanInputText(f), f.HasNan() ? NanText(f) : ValueText(MaxFinite(f))));
   line("overflow", fmt::format("{} (nonsaturate), largest value (saturate)", OverflowText(f)));
-  if (!FormatNote(f).empty()) line("note", FormatNote(f));
+  if (const std::string names = OtherNamesText(entry.name); !names.empty()) {
+    line("other names", names);
+  }
+  if (!note.empty()) line("note", note);
   if (f.Bits() <= 8) PrintCodes(f);
 }
 
@@ -260,16 +280,17 @@ int PrintFormats(const std::string& name, bool json, bool markdown) {
     }
     return 0;
   }
-  const Format format = ParseFormat(name);
+  const Format format = ParseFormatWithoutNote(name);  // the note is below
   const FormatEntry* known = FindFormat(format.name);
   const FormatEntry entry =
       known != nullptr ? *known : FormatEntry{format.name, format.spec, "custom", "custom format"};
   if (json) {
     Json fields = FieldsJson(entry);
+    if (const std::string warning = FormatNote(name); !warning.empty()) fields["warning"] = warning;
     if (entry.spec.Bits() <= 8) fields["codes"] = CodesJson(entry.spec);
     fmt::print("{}\n", fields.dump(2));
   } else {
-    PrintOne(entry);
+    PrintOne(entry, FormatNote(format.name));
   }
   return 0;
 }

@@ -12,6 +12,7 @@
 #include <system_error>
 
 #include "apps/command.h"
+#include "apps/format_text.h"
 #include "apps/suggestion.h"
 #include "numsim/backend/backend.h"
 #include "numsim/base/build_info.h"
@@ -19,6 +20,7 @@
 #include "numsim/base/parallel.h"
 #include "numsim/base/printable.h"
 #include "numsim/base/thread_limit.h"
+#include "numsim/formats/format_names.h"
 
 namespace numsim::apps {
 
@@ -197,6 +199,8 @@ int ParseAndRun(int argc, char** argv) {
 int Main(int argc, char** argv) {
   // A limit on the size of files is then an error of the write, not the end of the process.
   std::signal(SIGXFSZ, SIG_IGN);
+  SetFormatDoor(FormatDoor::kProgram);
+  PrintFormatNotes();
   try {
     return ParseAndRun(argc, argv);
   } catch (const Error& error) {

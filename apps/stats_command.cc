@@ -169,10 +169,7 @@ std::string FoldLines(const Table& table, const std::string& fold) {
   return text;
 }
 
-void Print(const Table& table,
-           const StatsOptions& options,
-           const std::vector<Format>& formats,
-           size_t granularities) {
+void Print(const Table& table, const StatsOptions& options, size_t granularities) {
   PrintStats(table, granularities);
   PrintWorstTensors(table, options.sort);
   fmt::print("{}", FoldLines(table, options.fold));
@@ -181,11 +178,6 @@ void Print(const Table& table,
              options.rounding.overflow,
              options.granularity,
              options.scale == "usual" ? "absmax" : options.scale);
-  for (const Format& format : formats) {
-    if (FormatNote(format.spec).empty()) continue;
-    fmt::print("note: {}\n", FormatNote(format.spec));
-    break;
-  }
 }
 
 Task ParseTask(const StatsOptions& options) {
@@ -247,7 +239,7 @@ int Stats(const StatsOptions& options) {
     PrintWorstTensors(table, options.sort);
     fmt::print("\nagainst {}; * codes with given scales\n", options.against);
   } else {
-    Print(table, options, task.formats, task.layouts.size());
+    Print(table, options, task.layouts.size());
   }
   if (!left_out.empty()) fmt::print("\n{}", left_out);
   return 0;

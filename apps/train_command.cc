@@ -7,7 +7,6 @@
 #include <system_error>
 
 #include "apps/command.h"
-#include "apps/format_text.h"
 #include "apps/interruption.h"
 #include "apps/train_progress.h"
 #include "apps/train_rank.h"
@@ -102,26 +101,8 @@ void PrintResult(const TrainRunResult& result,
   for (const std::string& file : result.files) fmt::print("  {}\n", file);
 }
 
-// Tells e4m3 from the format that papers call E4M3, if the configuration names it.
-void NoteFormats(const TrainConfig& config) {
-  std::vector<Format> formats = {config.storage.activations,
-                                 config.storage.gradients,
-                                 config.optimizer.m.format,
-                                 config.optimizer.v.format,
-                                 config.optimizer.weights};
-  const auto add = [&](const LinearOptions& options) {
-    for (const std::string& name : {options.format, options.gradient_format}) {
-      if (!name.empty()) formats.push_back(ParseFormat(name));
-    }
-  };
-  add(config.linear.all);
-  for (const LinearOverride& layers : config.linear.overrides) add(layers.precision);
-  PrintFormatNote(formats);
-}
-
 int Train(const TrainArguments& arguments, const std::vector<std::string>& command_line) {
   const TrainConfig config = ReadConfig(arguments);
-  NoteFormats(config);
   TrainRunOptions options;
   options.out = OutDirectory(arguments);
   options.resume = arguments.resume;

@@ -8,6 +8,7 @@
 #include <span>
 
 #include "numsim/base/error.h"
+#include "numsim/formats/format_names.h"
 #include "numsim/io/array.h"
 #include "numsim/io/manifest.h"
 #include "numsim/io/safetensors.h"
@@ -52,8 +53,10 @@ void CheckOwner(const SafetensorsFile& file,
                 const std::string& expected) {
   for (const auto& [name, value] : file.Metadata()) {
     if (name != key) continue;
-    if (value == expected) return;
-    throw Error::Format("{}: the state has {} {}, expected {}", path, key, value, expected);
+    // Files have numsim's own names, which do not change here unless an older numsim wrote them.
+    const std::string found = FromFormerNames(value);
+    if (found == expected) return;
+    throw Error::Format("{}: the state has {} {}, expected {}", path, key, found, expected);
   }
   throw Error::Format("{}: not the state of an update rule: no '{}' in its metadata", path, key);
 }

@@ -158,6 +158,9 @@ struct Experiment {
   std::function<std::vector<std::string>(const Settings&)> unused_options;
   // Returns free text below the claims.
   std::function<std::string(const Settings&, const Tables&)> notes;
+  // Returns a text of results that an older numsim wrote with today's names of formats; empty: as
+  // FromFormerNames of numsim/formats/format_names.h. Today's texts must not change.
+  std::function<std::string(const std::string&)> from_former_names;
 };
 
 // Returns every experiment, in the order of `numsim list`. experiments/list.cc holds the only list.

@@ -57,6 +57,13 @@ Table ReadTable(const TableSpec& spec,
   return table;
 }
 
+// Gives the cells of a table of an older numsim today's names of formats.
+void ReplaceFormerNames(const Experiment& experiment, Table& table) {
+  for (Row& row : table.rows) {
+    for (Cell& cell : row) cell = FromFormerNames(&experiment, cell.Text());
+  }
+}
+
 // Throws Error naming the file if the settings are not those of the run. Older versions list no settings
 // among the outputs; then the options of the manifest are compared.
 void CheckSettings(const StoredSettings& stored,
@@ -74,6 +81,10 @@ void CheckSettings(const StoredSettings& stored,
     options.erase("preset");
     of_run.settings.seed = std::stoull(options.at("seed"));
     options.erase("seed");
+    if (stored.former_names) {
+      const Experiment* const experiment = FindExperiment(of_run.experiment);
+      for (auto& [name, value] : options) value = FromFormerNames(experiment, value);
+    }
   } catch (const std::exception&) {
     throw Error::Format(
         "{}: expected the manifest of a numsim run, found no experiment and options",
@@ -118,6 +129,7 @@ RunReport Redraw(const Experiment& experiment, const fs::path& directory) {
   stored.settings.seeds = std::max(stored.settings.seeds, SeedsOfResults(directory));
   for (const TableSpec& spec : experiment.tables) {
     tables[spec.name] = ReadTable(spec, listed, directory);
+    if (stored.former_names) ReplaceFormerNames(experiment, tables[spec.name]);
     report.outputs.push_back(spec.name + ".csv");
   }
   WriteFiguresAndSummary(experiment, stored.settings, tables, directory, report);

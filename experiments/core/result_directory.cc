@@ -65,6 +65,21 @@ bool SameResults(const Experiment& experiment, const Rows& a, const Rows& b) {
       });
 }
 
+// Gives the label and the cells of a trial today's names of formats.
+void ReplaceFormerNames(const Experiment& experiment, FinishedTrial& entry) {
+  entry.label = FromFormerNames(&experiment, entry.label);
+  for (auto& [name, rows] : entry.rows) {
+    for (Row& row : rows) {
+      for (Cell& cell : row) cell = FromFormerNames(&experiment, cell.Text());
+    }
+  }
+}
+
+// Returns true if results there have former names of formats.
+bool HasFormerNames(const fs::path& directory) {
+  return Exists(directory / kSettingsFile) && ReadSettings(directory / kSettingsFile).former_names;
+}
+
 // Throws Error when the entry does not belong to this list of trials and these tables.
 void CheckEntry(const Experiment& experiment,
                 const std::vector<Trial>& trials,
@@ -105,11 +120,31 @@ bool Exists(const fs::path& path) {
   return fs::exists(path, ignored);
 }
 
+// Throws Error if the directory is a shard of a sweep that an older numsim planned, and the words of
+// its scripts mean other formats today.
+void CheckSweep(const Experiment& experiment, const Settings& settings, const fs::path& directory) {
+  const fs::path sweep = fs::absolute(directory).parent_path().parent_path() / "sweep";
+  const fs::path path = sweep / kSettingsFile;
+  if (directory.parent_path().filename() != "shards" || !Exists(path)) return;
+  StoredSettings planned = ReadSettings(path);
+  if (!planned.former_names || planned.experiment != experiment.name) return;
+  AddNewOptions(experiment, planned.settings);
+  const std::string difference =
+      FirstDifference(planned, path.string(), {experiment.name, settings}, "this run");
+  if (difference.empty()) return;
+  throw Error::Format(
+      "{}: belongs to a sweep of an older numsim, in whose scripts names of formats have another "
+      "meaning: {}; plan the sweep again",
+      directory.string(),
+      difference);
+}
+
 void CheckDirectory(const Experiment& experiment,
                     const Settings& settings,
                     const fs::path& directory) {
   const StoredSettings ours = {experiment.name, settings};
   const fs::path path = directory / kSettingsFile;
+  CheckSweep(experiment, settings, directory);
   // Look before reading the settings: another shard that starts now writes them first, so a file
   // that was found without them is not from such a shard.
   const std::string found = FirstFileOf(experiment, directory);
@@ -167,10 +202,12 @@ std::vector<size_t> AddFinishedTrials(const Experiment& experiment,
                                       const fs::path& directory,
                                       FinishedTrials& finished) {
   std::vector<size_t> repeated;
+  const bool former_names = HasFormerNames(directory);
   for (const fs::path& journal : Journals(directory)) {
     size_t line = 0;
     for (FinishedTrial& entry : ReadJournal(journal)) {
       ++line;
+      if (former_names) ReplaceFormerNames(experiment, entry);
       CheckEntry(experiment, trials, entry, fmt::format("{}:{}", journal.string(), line));
       const auto [known, added] = finished.try_emplace(entry.trial);
       if (added) {

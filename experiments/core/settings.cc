@@ -16,6 +16,7 @@
 #include "numsim/base/error.h"
 #include "numsim/base/nearest_name.h"
 #include "numsim/base/split_list.h"
+#include "numsim/formats/format_names.h"
 #include "numsim/io/atomic_file.h"
 #include "numsim/io/input_file.h"
 #include "numsim/io/manifest.h"
@@ -25,6 +26,10 @@ namespace numsim::experiments {
 namespace {
 
 using Json = nlohmann::ordered_json;
+
+// The key that says what names of formats mean. Files of older versions do not have it.
+constexpr const char* kNames = "names";
+constexpr int kTodaysNames = 2;
 
 // Parses the whole of `text` as a T. Returns false when it is not a T or does not fit.
 template <typename T>
@@ -260,10 +265,18 @@ std::vector<int> LooksOf(const Settings& settings) {
   return DefaultLooks(settings.seeds, settings.max_seeds).seeds;
 }
 
+std::string FromFormerNames(const Experiment* experiment, const std::string& text) {
+  if (experiment != nullptr && experiment->from_former_names) {
+    return experiment->from_former_names(text);
+  }
+  return numsim::FromFormerNames(text);
+}
+
 void WriteSettings(const std::filesystem::path& path, const StoredSettings& stored) {
   const Settings& settings = stored.settings;
   Json json;
   json["experiment"] = stored.experiment;
+  json[kNames] = kTodaysNames;
   json["preset"] = settings.preset;
   json["seed"] = settings.seed;
   json["seeds"] = settings.seeds;
@@ -298,6 +311,21 @@ StoredSettings ReadSettings(const std::filesystem::path& path) {
       }
     }
     CheckUnchanged(json, text, path);
+    stored.former_names = !json.contains(kNames);
+    if (!stored.former_names && json[kNames] != kTodaysNames) {
+      throw Error::Format(
+          "{}: {}: expected {}, found {}; was it made by another version of numsim?",
+          path.string(),
+          kNames,
+          kTodaysNames,
+          json[kNames].dump());
+    }
+    if (stored.former_names) {
+      const Experiment* const experiment = FindExperiment(stored.experiment);
+      for (auto& [name, value] : stored.settings.options) {
+        value = FromFormerNames(experiment, value);
+      }
+    }
     return stored;
   } catch (const Json::exception& error) {
     throw Error::Format("{}: expected the settings of a numsim run, found: {}",

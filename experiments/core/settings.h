@@ -43,14 +43,22 @@ void CheckDistinct(std::string_view option, const std::vector<std::string>& valu
 struct StoredSettings {
   std::string experiment;
   Settings settings;
+  // True if the file was written before November 2026, when some names of formats had another
+  // meaning (numsim/formats/format_names.h). The settings have today's names; labels and cells of
+  // the results beside the file need FromFormerNames.
+  bool former_names = false;
 };
+
+// Returns a text of results with former names, with today's names of formats. `experiment` may be
+// null.
+std::string FromFormerNames(const Experiment* experiment, const std::string& text);
 
 // Writes the settings with a digest of them, replacing the file in one step. Throws Error when it
 // cannot be written.
 void WriteSettings(const std::filesystem::path& path, const StoredSettings& stored);
 
-// Reads the settings. Throws Error naming the file when it cannot be read, is no settings file, or has
-// been changed since it was written; files of older versions have no digest that would show it.
+// Reads the settings, with today's names of formats. Throws Error naming the file when it cannot be
+// read, is no settings file, or has been changed since it was written; files of older versions have no digest that would show it.
 StoredSettings ReadSettings(const std::filesystem::path& path);
 
 // Reads settings of `experiment`, and adds its options that they lack (AddNewOptions). Throws Error

@@ -9,17 +9,14 @@
 #include "experiments/shared/training.h"
 #include "numsim/base/error.h"
 #include "numsim/base/split_list.h"
+#include "numsim/formats/format_names.h"
 #include "numsim/formats/format_table.h"
 
 namespace numsim::experiments::fp8_interventions {
 namespace {
 
-constexpr Rung kLadder[] = {
-    {"e3m3", "e3m3:inf=none,nan=none"},
-    {"e4m2", "e4m2:inf=none,nan=none"},
-    {"e3m2", "e3m2fn"},
-    {"e2m3", "e2m3fn"},
-};
+// Names of OCP, which the tables of this experiment use for e3m2fn and e2m3fn.
+constexpr std::string_view kShortNames[] = {"e3m2", "e2m3"};
 
 constexpr const char *kNoIntervention = "none", *kNoStress = "unstressed";
 
@@ -31,19 +28,23 @@ constexpr Part kParts[] = {{"clip", &Intervention::clip},
                            {"qk-norm", &Intervention::qk_norm},
                            {"layer-scale", &Intervention::layer_scale}};
 
-// Returns the canonical text of the format, or of the rung of that name.
-std::string CanonicalFormat(const std::string& text) {
-  for (const Rung& rung : kLadder) {
-    if (rung.name == text) return ToString(ParseFormat(rung.format).spec);
-  }
-  return ToString(ParseFormat(text).spec);
-}
+std::string CanonicalFormat(const std::string& text) { return ParseFormat(text).name; }
 
 std::string Label(const std::string& format) {
-  for (const Rung& rung : kLadder) {
-    if (ToString(ParseFormat(rung.format).spec) == format) return std::string(rung.name);
+  for (const std::string_view name : kShortNames) {
+    if (CanonicalFormat(std::string(name)) == format) return std::string(name);
   }
   return format;
+}
+
+// Until November 2026, e3m3 and e4m2 were formats without infinity and NaN in this experiment alone;
+// e3m2 and e2m3 were those of OCP.
+std::string FromFormerName(std::string_view word, bool has_keys) {
+  if (has_keys) return numsim::FromFormerNames(word);
+  if (word == "e3m3" || word == "e4m2") return std::string(word) + ":inf=none,nan=none";
+  const bool unchanged =
+      std::find(std::begin(kShortNames), std::end(kShortNames), word) != std::end(kShortNames);
+  return unchanged ? std::string(word) : numsim::FromFormerNames(word);
 }
 
 LinearOptions LinearOf(const Precision& precision) {
@@ -102,7 +103,9 @@ std::string StressOf(const Settings& settings) {
   return text;
 }
 
-std::span<const Rung> PrecisionLadder() { return kLadder; }
+std::string FromFormerNames(const std::string& text) {
+  return ReplaceFormatNames(text, FromFormerName);
+}
 
 std::string Intervention::Text() const {
   if (unstressed) return kNoStress;

@@ -24,8 +24,8 @@ constexpr std::string_view kDescription =
     "bf16 is also trained with each intervention, which shows what the intervention itself costs.\n"
     "Formats are FORWARD[/GRADIENT] (X and W / G); without GRADIENT both are FORWARD. Below E4M3\n"
     "there is a ladder of formats, all of whose codes are numbers:\n"
-    "  e3m3  30 down to 1/32      e4m2  448 down to 1/256\n"
-    "  e3m2  28 down to 1/16      e2m3  7.5 down to 1/8\n"
+    "  e3m3:inf=none,nan=none  30 down to 1/32     e3m2  28 down to 1/16\n"
+    "  e4m2:inf=none,nan=none  448 down to 1/256   e2m3  7.5 down to 1/8\n"
     "The paper's models fail with hundreds of millions of parameters. Here smaller models are\n"
     "made to fail by poorer formats, depth, learning rate, heavy-tailed inputs (--input-tail) and\n"
     "a planted massive activation: --plant-value is added to one channel of the tensor\n"
@@ -121,6 +121,7 @@ Experiment Fp8Interventions() {
   experiment.paper_settings = PaperSettings();
   experiment.scale = Scale;
   experiment.notes = Notes;
+  experiment.from_former_names = FromFormerNames;
   return experiment;
 }
 

@@ -47,15 +47,14 @@ struct Precision {
   std::string forward;   // format of X and W
   std::string gradient;  // format of G
 
-  // Returns "e4m3fn/e5m2", or "e3m3" if both formats are the same. Formats of the ladder have the
-  // names of their rungs.
+  // Returns "e4m3fn/e5m2", or "e5m2" if both formats are the same. e3m2fn and e2m3fn have their
+  // shorter names of OCP, "e3m2" and "e2m3".
   std::string Text() const;
   friend bool operator==(const Precision&, const Precision&) = default;
 };
 // The baseline: layers of kind standard with bf16 operands.
 inline const Precision kBaseline{"bf16", "bf16"};
-// Parses FORWARD[/GRADIENT], where both are formats or rungs of the ladder; without GRADIENT both
-// formats are FORWARD. Throws Error naming --formats.
+// Parses FORWARD[/GRADIENT]; without GRADIENT both formats are FORWARD. Throws Error naming --formats.
 Precision ParsePrecision(const std::string& text);
 // Returns the precisions of --formats, each once, with the baseline first.
 std::vector<Precision> PrecisionsOf(const Settings& settings);
@@ -63,13 +62,8 @@ std::vector<Precision> PrecisionsOf(const Settings& settings);
 // of bitsandbytes.
 bool IsPapers(const Precision& precision);
 
-// A format of the ladder. The ladder has formats below E4M3, each a bit or two poorer, in which
-// small models fail as large ones do in fp8. All their codes are numbers.
-struct Rung {
-  std::string_view name;    // name in --formats and labels
-  std::string_view format;  // text of the format
-};
-std::span<const Rung> PrecisionLadder();
+// Returns a text of results written before November 2026 with today's names of formats.
+std::string FromFormerNames(const std::string& text);
 
 // Returns the training configuration of an intervention in a precision; `seed` is the seed of
 // weights and batches.

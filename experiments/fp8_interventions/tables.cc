@@ -9,8 +9,8 @@ std::vector<Option> Options() {
       // clang-format off
       {.name = "interventions",   .quick = "none,clip,qk-norm,layer-scale", .paper = "none,clip,qk-norm,layer-scale",
        .help = "interventions, separated by commas: clip, qk-norm, layer-scale, or several joined by '+'; none is always included", .small = "none,clip,qk-norm,layer-scale,qk-norm+layer-scale"},
-      {.name = "formats",         .quick = "e4m3fn/e5m2,e3m2,e2m3", .paper = "e4m3fn/e5m2,bnb-e4m3/bnb-e5m2,e3m3,e4m2,e3m2,e2m3",
-       .help = "formats FORWARD[/GRADIENT] of tensor-wise layers, separated by commas; bf16 is always included", .small = "e4m3fn/e5m2,bnb-e4m3/bnb-e5m2,e3m3,e4m2,e3m2,e2m3"},
+      {.name = "formats",         .quick = "e4m3fn/e5m2,e3m2,e2m3", .paper = "e4m3fn/e5m2,bnb-e4m3/bnb-e5m2,e3m3:inf=none,nan=none,e4m2:inf=none,nan=none,e3m2,e2m3",
+       .help = "formats FORWARD[/GRADIENT] of tensor-wise layers, separated by commas; bf16 is always included", .small = "e4m3fn/e5m2,bnb-e4m3/bnb-e5m2,e3m3:inf=none,nan=none,e4m2:inf=none,nan=none,e3m2,e2m3"},
       {.name = "model",           .quick = "clip",    .paper = "clip",     .help = "model to train: clip, vit or llama"},
       {.name = "captions",        .quick = "",        .paper = "",         .help = "clip: folder of images with captions; empty: generated shapes"},
       {.name = "shapes",          .quick = "4096",    .paper = "131072",   .help = "number of generated images, for training and validation", .small = "8192"},

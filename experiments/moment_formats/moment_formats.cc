@@ -259,9 +259,11 @@ std::vector<std::string> StoragesOf(const Settings& settings,
           option,
           format);
     }
-    const FormatSpec spec = Parse(option, format).format.spec;
+    const MomentFormat moment = Parse(option, format);
+    const FormatSpec& spec = moment.format.spec;
     if (coat && spec != kFp32 && spec.Bits() > 8) continue;
-    storages.push_back(Storage(format, scaling));
+    const bool is_dynamic = moment.scaling == MomentScaling::kDynamic;
+    storages.push_back(Storage(is_dynamic ? format : moment.format.name, scaling));
   }
   return storages;
 }

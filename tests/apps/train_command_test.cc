@@ -96,11 +96,11 @@ TEST_F(Train, RecipesAreMeasuredAndChangeNothing) {
   Trained("a.toml --out plain");
   Put("b.toml",
       std::string(kSmallest) +
-          "[what_if]\nrecipes = ['e4m3fn delayed', 'e2m1 block:16']\nlayers = ['head']\n");
+          "[what_if]\nrecipes = ['e4m3fn delayed', 'e2m1fn block:16']\nlayers = ['head']\n");
   const std::string out = Trained("b.toml --out measured --set what_if.every=4");
   EXPECT_EQ(ReadCsv(Path("measured") / "what_if.csv").rows.size(), 2u * 3 * 2);
   EXPECT_THAT(out, HasSubstr("\n  what_if.csv\n"));
-  EXPECT_THAT(out, HasSubstr("what if                     e2m1 block:16\n"));
+  EXPECT_THAT(out, HasSubstr("what if                     e2m1fn block:16\n"));
   for (const char* const table : kTables) EXPECT_EQ(Csv("plain", table), Csv("measured", table));
   EXPECT_FALSE(std::filesystem::exists(Path("plain") / "what_if.csv"));
 }

@@ -259,9 +259,9 @@ const KeyCase kTraining[] = {
     {"telemetry.tensors_every", "0", [](const C& c) { return c.telemetry.tensors_every == 0; }, {}},
     {"what_if.every", "3", [](const C& c) { return c.what_if.every == 3; }, {}},
     {"what_if.recipes",
-     "[\"e4m3fn tensor\", \"e2m1 block:16 sr\"]",
+     "[\"e4m3fn tensor\", \"e2m1fn block:16 sr\"]",
      [](const C& c) {
-       return c.what_if.recipes.size() == 2 && ToString(c.what_if.recipes[1]) == "e2m1 block:16 sr";
+       return c.what_if.recipes.size() == 2 && ToString(c.what_if.recipes[1]) == "e2m1fn block:16 sr";
      },
      {}},
     {"what_if.layers",

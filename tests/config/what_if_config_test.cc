@@ -16,8 +16,8 @@ TEST(WhatIfRecipe, SurvivesBeingWritten) {
   for (const char* const text : {"e4m3fn tensor",
                                  "e4m3fn row pow2-ceil",
                                  "e5m2 column",
-                                 "e2m1 block:16",
-                                 "e2m1 block:32 e8m0 sr",
+                                 "e2m1fn block:16",
+                                 "e2m1fn block:32 e8m0 sr",
                                  "int8 tile:128x64 sr:8:b",
                                  "bf16 tensor",
                                  "bf16 tensor absmax rtz",
@@ -30,15 +30,15 @@ TEST(WhatIfRecipe, SurvivesBeingWritten) {
 
 TEST(WhatIfRecipe, DefaultsAndOrderDoNotMatter) {
   EXPECT_EQ(ToString(ParseWhatIfRecipe("  e4m3fn\ttensor  absmax rne ")), "e4m3fn tensor");
-  EXPECT_EQ(ToString(ParseWhatIfRecipe("e2m1 block:32 sr e8m0")), "e2m1 block:32 e8m0 sr");
+  EXPECT_EQ(ToString(ParseWhatIfRecipe("e2m1fn block:32 sr e8m0")), "e2m1fn block:32 e8m0 sr");
   EXPECT_EQ(ToString(ParseWhatIfRecipe("e4m3fn delayed margin:0 max history:1024")),
             "e4m3fn delayed");
   EXPECT_EQ(ToString(ParseWhatIfRecipe("bf16 tensor none")), "bf16 tensor");
 }
 
 TEST(WhatIfRecipe, FieldsAreThoseOfTheText) {
-  const WhatIfRecipe current = ParseWhatIfRecipe("e2m1 tile:4x32 e8m0 sr:8");
-  EXPECT_EQ(current.format.name, "e2m1");
+  const WhatIfRecipe current = ParseWhatIfRecipe("e2m1fn tile:4x32 e8m0 sr:8");
+  EXPECT_EQ(current.format.name, "e2m1fn");
   EXPECT_EQ(current.layout, (ScaleLayout{Granularity::kTile, 32, 4}));
   EXPECT_EQ(current.scale_rule, ScaleRule::kE8m0);
   EXPECT_FALSE(current.delayed.has_value());
@@ -84,11 +84,11 @@ WhatIfConfig Parse(std::string_view toml, const std::vector<std::string>& overri
 
 TEST(WhatIfKeys, AreArraysOfTexts) {
   const WhatIfConfig config = Parse(
-      "[what_if]\nevery = 7\nrecipes = [\n  \"e4m3fn tensor\", # a comment\n  'e2m1 block:16',\n]\n"
+      "[what_if]\nevery = 7\nrecipes = [\n  \"e4m3fn tensor\", # a comment\n  'e2m1fn block:16',\n]\n"
       "layers = [\"head\", '*.mlp.*']");
   EXPECT_EQ(config.every, 7u);
   ASSERT_EQ(config.recipes.size(), 2u);
-  EXPECT_EQ(ToString(config.recipes[1]), "e2m1 block:16");
+  EXPECT_EQ(ToString(config.recipes[1]), "e2m1fn block:16");
   EXPECT_EQ(config.layers, (std::vector<std::string>{"head", "*.mlp.*"}));
 }
 

@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <map>
 #include <set>
 #include <string>
 #include <utility>
@@ -25,31 +26,29 @@ namespace {
 using ::testing::HasSubstr;
 using ::testing::Not;
 
-// By hand from the name: bias 2^(X-1) - 1, every exponent field a number.
-TEST(PrecisionLadder, HoldsFormatsAllOfWhoseCodesAreNumbers) {
-  std::vector<std::string> names;
-  for (const Rung& rung : PrecisionLadder()) {
-    names.emplace_back(rung.name);
-    const int exponent_bits = rung.name[1] - '0', mantissa_bits = rung.name[3] - '0';
-    const int bias = (1 << (exponent_bits - 1)) - 1;
-    const FormatSpec spec = ParseFormat(rung.format).spec;
-    EXPECT_EQ(spec.Bits(), 1 + exponent_bits + mantissa_bits) << rung.name;
-    const double top = std::ldexp(1.0, (1 << exponent_bits) - 1 - bias);
-    EXPECT_EQ(MaxFinite(spec), top * (2 - std::ldexp(1.0, -mantissa_bits))) << rung.name;
-    EXPECT_EQ(MinPositive(spec), std::ldexp(1.0, 1 - bias - mantissa_bits)) << rung.name;
-    for (const float value : DecodeTable(spec)) EXPECT_TRUE(std::isfinite(value)) << rung.name;
-  }
-  EXPECT_EQ(names, (std::vector<std::string>{"e3m3", "e4m2", "e3m2", "e2m3"}));
-}
-
 // As the description has them.
 TEST(PrecisionLadder, HasTheRangesThatAreStated) {
-  const std::vector<std::pair<double, double>> ranges = {
-      {30, 1.0 / 32}, {448, 1.0 / 256}, {28, 1.0 / 16}, {7.5, 1.0 / 8}};
-  for (size_t i = 0; i < ranges.size(); ++i) {
-    const FormatSpec spec = ParseFormat(PrecisionLadder()[i].format).spec;
-    EXPECT_EQ(MaxFinite(spec), ranges[i].first) << i;
-    EXPECT_EQ(MinPositive(spec), ranges[i].second) << i;
+  const std::map<std::string, std::pair<double, double>> ranges = {
+      {"e3m3:inf=none,nan=none", {30, 1.0 / 32}},
+      {"e4m2:inf=none,nan=none", {448, 1.0 / 256}},
+      {"e3m2", {28, 1.0 / 16}},
+      {"e2m3", {7.5, 1.0 / 8}}};
+  for (const auto& [text, range] : ranges) {
+    const FormatSpec spec = ParseFormat(ParsePrecision(text).forward).spec;
+    EXPECT_EQ(MaxFinite(spec), range.first) << text;
+    EXPECT_EQ(MinPositive(spec), range.second) << text;
+    for (const float value : DecodeTable(spec)) EXPECT_TRUE(std::isfinite(value)) << text;
+  }
+}
+
+// Earlier results call formats of the ladder e3m3 and e4m2, which are IEEE-like elsewhere.
+TEST(FormerNames, OfTheLadderKeepTheirMeaning) {
+  EXPECT_EQ(FromFormerNames("e4m3fn/e5m2,e3m3,e4m2,e3m2,e2m3"),
+            "e4m3fn/e5m2,e3m3:inf=none,nan=none,e4m2:inf=none,nan=none,e3m2,e2m3");
+  EXPECT_EQ(FromFormerNames("none e3m3/e5m2 seed=0"), "none e3m3:inf=none,nan=none/e5m2 seed=0");
+  EXPECT_EQ(FromFormerNames("e2m1,e2m3:bias=2"), "ieee-e2m1,ieee-e2m3:bias=2");
+  for (const char* const text : {"e3m3:inf=none,nan=none/e5m2", "e2m3", "ieee-e3m3", "e2m3fn"}) {
+    EXPECT_EQ(FromFormerNames(text), text);
   }
 }
 
@@ -62,10 +61,14 @@ std::vector<std::string> FormatTexts(const std::string& formats) {
 }
 
 TEST(Precisions, BeginWithBf16AndAreThereOnceHoweverTheyAreWritten) {
-  EXPECT_EQ(
-      FormatTexts("e2m3,e4m3fn/e5m2,bf16,e2m3fn,e2m3/e2m3:inf=none,nan=none,"
-                  "e3m3:nan=none,inf=none/e5m2,e4m3fn,e3m3:inf=none,nan=none"),
-      (std::vector<std::string>{"bf16", "e2m3", "e4m3fn/e5m2", "e3m3/e5m2", "e4m3fn", "e3m3"}));
+  EXPECT_EQ(FormatTexts("e2m3,e4m3fn/e5m2,bf16,e2m3fn,e2m3/e2m3:inf=none,nan=none,"
+                        "e3m3:nan=none,inf=none/e5m2,e4m3fn,e3m3:inf=none,nan=none"),
+            (std::vector<std::string>{"bf16",
+                                      "e2m3",
+                                      "e4m3fn/e5m2",
+                                      "e3m3:inf=none,nan=none/e5m2",
+                                      "e4m3fn",
+                                      "e3m3:inf=none,nan=none"}));
 }
 
 TEST(Precisions, ReadBackFromTheirText) {

@@ -52,6 +52,7 @@ const Facts kFacts[] = {
     {"e5m2fnuz", 8, 57344, 0x7F, 0x1p-15, 0x1p-17, kNo, 0x80, false},
     {"e4m3b11fnuz", 8, 30, 0x7F, 0x1p-10, 0x1p-13, kNo, 0x80, false},
     {"e8m0fnu", 8, 0x1p127, 0xFE, 0x1p-127, 0x1p-127, kNo, 0xFF, false},
+    {"ue4m3fn", 7, 448, 0x7E, 0x1p-6, 0x1p-9, kNo, 0x7F, false},
     {"e3m2fn", 6, 28, 0x1F, 0.25, 0.0625, kNo, kNo, true},
     {"e2m3fn", 6, 7.5, 0x1F, 1, 0.125, kNo, kNo, true},
     {"e2m1fn", 4, 6, 0x7, 1, 0.5, kNo, kNo, true},

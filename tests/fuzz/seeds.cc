@@ -125,7 +125,7 @@ Seeds TomlSeeds() {
       "model = { kind = \"clip\", layers = 2 }\nlinear.kind = \"switchback\"\n[[linear.override]]\n"
       "layers = \"head\"\nkind = \"standard\"\n",
       "optimizer.v = \"e4m3fn@block:32+sr\"\nstorage.activations = 'bf16' # comment\n",
-      "[what_if]\nrecipes = [\"e2m1 block:16 sr\", 'e4m3fn delayed history:4 max']\n"
+      "[what_if]\nrecipes = [\"e2m1fn block:16 sr\", 'e4m3fn delayed history:4 max']\n"
       "layers = ['head']\n",
   };
   for (const TrainPreset& preset : TrainPresets())

@@ -40,6 +40,9 @@ const std::vector<Format> kLiterature = {
     {"e5m2fnuz", 8, 2, 16, kBit, 0x7F, kNoCode, {{0x80, 0x80}}, 0x80, 0x80, false, kToNan},
     {"e4m3b11fnuz", 8, 3, 11, kBit, 0x7F, kNoCode, {{0x80, 0x80}}, 0x80, 0x80, false, kToNan},
 
+    // [PTX] ue4m3: the numbers of E4M3 from 0 on, with its NaN.
+    {"ue4m3fn", 7, 3, 7, kNone, 0x7E, kNoCode, {{0x7F, 0x7F}}, 0x7F, 0x7F, false, kToNan},
+
     // [OCP-MX] 5.4.1: a bare exponent, 0xFF is NaN, no zero. Element types below have only numbers.
     {"e8m0fnu", 8, 0, 127, kNone, 0xFE, kNoCode, {{0xFF, 0xFF}}, 0xFF, 0xFF, false, kToNan, false},
     {"e3m2fn", 6, 2, 3, kBit, 0x1F, kNoCode, {}, kNoCode, kNoCode, true, kToMax},
@@ -92,7 +95,7 @@ const std::vector<Format> kCustom = {
     {"ue5m3:zero=unsigned", 8, 3, 15, kNone, 0xF7, 0xF8, {{0xF9, 0xFF}}, 0xFC, 0xFC, false, kToInf},
     {"ue3m2:inf=none,nan=none,zero=unsigned", 5, 2, 3, kNone, 0x1F, kNoCode, {}, kNoCode, kNoCode,
      false, kToMax},
-    {"ue4m3:inf=none,nan=all-ones,zero=unsigned", 7, 3, 7, kNone, 0x7E, kNoCode, {{0x7F, 0x7F}},
+    {"ue4m3:bias=9,inf=none,nan=all-ones,zero=unsigned", 7, 3, 9, kNone, 0x7E, kNoCode, {{0x7F, 0x7F}},
      0x7F, 0x7F, false, kToNan},
     {"e4m3:nan=negative-zero,inf=top,zero=unsigned", 8, 3, 7, kBit, 0x7E, 0x7F, {{0x80, 0x80}},
      0x80, 0x80, false, kToInf},

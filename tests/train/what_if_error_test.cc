@@ -145,11 +145,11 @@ TEST(MeasureWhatIf, EqualsPlainLoopsOverDecodedValues) {
                                    "e5m2 tensor e8m0",
                                    "e4m3fn row",
                                    "e5m2 column",
-                                   "e2m1 block:16",
-                                   "e2m1 block:32 e8m0",
+                                   "e2m1fn block:16",
+                                   "e2m1fn block:32 e8m0",
                                    "int8 tile:4x8",
                                    "e4m3fn delayed",
-                                   "e3m2 tensor none"}) {
+                                   "e3m2fn tensor none"}) {
       const WhatIfRecipe recipe = ParseWhatIfRecipe(text);
       // A delayed scale that is too small for the largest elements.
       Scale delayed = {0.0078125f, 128.0f};
@@ -209,11 +209,11 @@ TEST(MeasureWhatIf, SpecialTensorsHaveDefinedStatistics) {
 TEST(MeasureWhatIf, StochasticRoundingIsNoisierAndAFunctionOfItsStream) {
   const MatrixShape shape{64, 64};
   const std::vector<float> x = Problem(shape, false);
-  const double nearest = Measure(x, shape, "e2m1 block:16").sqnr_db;
-  const double one = Measure(x, shape, "e2m1 block:16 sr", {}, {1, 2}).sqnr_db;
+  const double nearest = Measure(x, shape, "e2m1fn block:16").sqnr_db;
+  const double one = Measure(x, shape, "e2m1fn block:16 sr", {}, {1, 2}).sqnr_db;
   EXPECT_LT(one, nearest);
-  EXPECT_EQ(one, Measure(x, shape, "e2m1 block:16 sr", {}, {1, 2}).sqnr_db);
-  EXPECT_NE(one, Measure(x, shape, "e2m1 block:16 sr", {}, {1, 3}).sqnr_db);
+  EXPECT_EQ(one, Measure(x, shape, "e2m1fn block:16 sr", {}, {1, 2}).sqnr_db);
+  EXPECT_NE(one, Measure(x, shape, "e2m1fn block:16 sr", {}, {1, 3}).sqnr_db);
 }
 
 TEST(MeasureSpread, EqualsPlainLoops) {
@@ -291,7 +291,7 @@ TEST(MeasureWhatIf, ThreadsDoNotChangeABit) {
   for (const int threads : {1, 2, 3}) {
     SetThreadCount(threads);
     std::vector<double>& numbers = found.emplace_back();
-    for (const char* const text : {"e4m3fn delayed", "e2m1 block:16 sr", "e5m2 tile:32x32"}) {
+    for (const char* const text : {"e4m3fn delayed", "e2m1fn block:16 sr", "e5m2 tile:32x32"}) {
       const WhatIfError error = Measure(x, shape, text, {0.5f, 2.0f}, {5, 6});
       numbers.insert(numbers.end(),
                      {error.overflow,

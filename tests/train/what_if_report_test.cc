@@ -24,7 +24,7 @@ class WhatIfReport : public IoTest {
  protected:
   void SetUp() override {
     IoTest::SetUp();
-    config_.what_if.recipes = {ParseWhatIfRecipe("e2m1 tensor")};
+    config_.what_if.recipes = {ParseWhatIfRecipe("e2m1fn tensor")};
   }
 
   void Write(const std::vector<Line>& lines) const {
@@ -34,7 +34,7 @@ class WhatIfReport : public IoTest {
                     {line.step,
                      line.layer,
                      line.tensor,
-                     "e2m1 tensor",
+                     "e2m1fn tensor",
                      line.overflow,
                      0,
                      line.sqnr_db,
@@ -65,7 +65,7 @@ TEST_F(WhatIfReport, SummaryNamesTheWorstLayers) {
          {50, "a", "G", 0, 5, 1.7321}});
   EXPECT_EQ(
       WhatIfText(config_, Directory()),
-      "what if                     e2m1 tensor\n"
+      "what if                     e2m1fn tensor\n"
       "  X                         lowest SQNR 12.5 dB, b at step 50; no overflow\n"
       "  W                         lowest SQNR 10 dB, a at step 0; largest overflow 0.5, a at "
       "step 50\n"
@@ -100,7 +100,7 @@ TEST_F(WhatIfReport, FigureHasTheMedianAndTheRangeOfTheLayers) {
   EXPECT_EQ(figure.source_csv, "what_if.csv");
   ASSERT_EQ(figure.panels.size(), 2u);  // W has no rows
   const Series& x = figure.panels[0].series.at(0);
-  EXPECT_EQ(x.label, "e2m1 tensor");
+  EXPECT_EQ(x.label, "e2m1fn tensor");
   EXPECT_EQ(x.x, (std::vector<double>{0, 50}));
   EXPECT_EQ(x.y, (std::vector<double>{20, 5}));
   EXPECT_EQ(x.low, (std::vector<double>{10, 5}));

@@ -87,7 +87,7 @@ TEST(WhatIf, PatternsSelectLayers) {
 
 TEST(WhatIf, OnlyGradientsHaveARatioToTheirNoise) {
   TrainConfig config = TinyConfig();
-  AddRecipes(config, {"e2m1 block:16"});
+  AddRecipes(config, {"e2m1fn block:16"});
   Trainer trainer(config, OpenShared(config.data));
   trainer.Step();
   const Table& table = trainer.telemetry().Of("what_if");
@@ -174,7 +174,7 @@ TEST(WhatIf, DoesNotChangeABitOfTheTraining) {
       TrainConfig plain = stateful ? StatefulConfig() : TinyConfig();
       plain.train.accumulate = accumulate;
       TrainConfig measured = plain;
-      AddRecipes(measured, {"e4m3fn delayed", "e2m1 block:16 sr", "e5m2 column"}, 2);
+      AddRecipes(measured, {"e4m3fn delayed", "e2m1fn block:16 sr", "e5m2 column"}, 2);
       const auto data = OpenShared(plain.data);
       Trainer a(plain, data), b(measured, data);
       StepUntil(a);
@@ -194,7 +194,7 @@ TEST(WhatIf, DoesNotChangeABitOfTheTraining) {
 
 TEST(WhatIf, RestoredItContinuesTheHistory) {
   TrainConfig config = StatefulConfig();
-  AddRecipes(config, {"e4m3fn delayed history:3", "e5m2 delayed most-recent", "e2m1 row sr"}, 1);
+  AddRecipes(config, {"e4m3fn delayed history:3", "e5m2 delayed most-recent", "e2m1fn row sr"}, 1);
   const auto data = OpenShared(config.data);
   Trainer whole(config, data), first(config, data), second(config, data);
   StepUntil(whole, 5);

@@ -87,14 +87,24 @@ typedef struct numsim_format_t {
   uint8_t reserved[6];
 } numsim_format_t;
 
-// Fills `format` from the name of a format ("e4m3fn") or from a custom text ("e5m3:bias=20").
-// `message`, unless NULL, receives the reason of a failure, or an empty text on success. At most
-// message_size bytes are written, including the final 0. Returns NUMSIM_ERROR_UNKNOWN_FORMAT if the
-// text is not a valid format.
+// Fills `format` from the name of a format ("e4m3fn"), also one of torch, CUDA and others
+// ("__nv_fp8_e4m3"; docs/formats.md), or from a custom text ("e5m3:bias=20").
+// `message`, unless NULL, receives the reason of a failure; on success the note of a name that means
+// different formats in different texts, such as "e4m3" (numsim_format_note), and an empty text for
+// all other names. At most message_size bytes are written, including the final 0. Returns
+// NUMSIM_ERROR_UNKNOWN_FORMAT if the text is not a valid format.
 NUMSIM_API numsim_status_t numsim_format_by_name(const char* name,
                                                  numsim_format_t* format,
                                                  char* message,
                                                  size_t message_size) NUMSIM_NOEXCEPT;
+
+// Writes one line about a name that means different formats in different texts, such as "e4m3" and
+// "e1m2", and an empty text for every other name. 256 bytes suffice. Returns
+// NUMSIM_ERROR_UNKNOWN_FORMAT for a name that numsim_format_by_name refuses, and
+// NUMSIM_ERROR_BAD_ARGUMENT if text_size is too small.
+NUMSIM_API numsim_status_t numsim_format_note(const char* name,
+                                              char* text,
+                                              size_t text_size) NUMSIM_NOEXCEPT;
 
 // Return the number of named formats, and the name of format `index` in the order of
 // docs/formats.md, or NULL if index >= numsim_format_count().

@@ -11,6 +11,7 @@
 #include "numsim/config/internal/config_names.h"
 #include "numsim/config/internal/toml_document.h"
 #include "numsim/config/shared/config_table.h"
+#include "numsim/formats/format_names.h"
 #include "numsim/io/input_file.h"
 
 namespace numsim {
@@ -123,6 +124,30 @@ class Entries {
     return count;
   }
 
+  // Returns whether names of formats in the document have their former meaning; `absent` if it does
+  // not say.
+  bool HasFormerNames(DocumentNames absent) const {
+    const ConfigEntry* const entry = Find(std::string(kNamesKey));
+    if (entry == nullptr) return absent == DocumentNames::kFormer;
+    if (entry->from_command_line) Fail(*entry, "is a key of files alone");
+    if (entry->value.kind != Kind::kWhole ||
+        (entry->value.whole != kFormerNames && entry->value.whole != kTodaysNames)) {
+      Fail(*entry, fmt::format("expected {} or {}", kFormerNames, kTodaysNames));
+    }
+    return entry->value.whole == kFormerNames;
+  }
+
+  // Gives names of formats in the values of the document, except paths, today's form.
+  void ReplaceFormerNames() {
+    for (ConfigEntry& entry : entries_) {
+      if (entry.from_command_line || entry.key.ends_with("path")) continue;
+      entry.value.text = FromFormerNames(entry.value.text);
+      for (ConfigValue& element : entry.value.elements) {
+        element.text = FromFormerNames(element.text);
+      }
+    }
+  }
+
   bool DocumentHasOverrides() const {
     for (const ConfigEntry& entry : entries_) {
       if (!entry.from_command_line && entry.key.starts_with(kOverrideSection)) return true;
@@ -144,7 +169,7 @@ class Entries {
 
   bool IsKnown(const ConfigEntry& entry) const {
     const bool table = entry.value.kind == Kind::kTable;
-    if (entry.key == kPresetKey || entry.key == kRecipeKey) return true;
+    if (entry.key == kPresetKey || entry.key == kRecipeKey || entry.key == kNamesKey) return true;
     if (entry.key == kOverrideSection) {
       const bool empty = entry.value.kind == Kind::kArray && entry.value.whole == 0;
       if (!empty) Fail(entry, "must be tables, [[linear.override]]");
@@ -262,14 +287,25 @@ Error Located(const KeyError& error, const Entries& entries, std::string_view na
   return Error::Format("{}: {}", entry == nullptr ? name : entry->place, error.what());
 }
 
+// The config.toml of a run, beside its train.csv, was written by numsim: without the key `names`, by
+// a numsim that did not have the key.
+DocumentNames NamesIn(const std::filesystem::path& path) {
+  std::error_code ignored;
+  const bool of_run = path.filename() == "config.toml" &&
+                      std::filesystem::exists(path.parent_path() / "train.csv", ignored);
+  return of_run ? DocumentNames::kFormer : DocumentNames::kTodays;
+}
+
 }  // namespace
 
 TrainConfig ParseTrainConfig(std::string_view toml,
                              std::string_view name,
                              const std::filesystem::path& folder,
-                             const std::vector<std::string>& overrides) {
-  const Entries entries(ReadToml(toml, name), overrides);
+                             const std::vector<std::string>& overrides,
+                             DocumentNames names) {
+  Entries entries(ReadToml(toml, name), overrides);
   entries.CheckKeys();
+  if (entries.HasFormerNames(names)) entries.ReplaceFormerNames();
   TrainConfig config = StartingPoint(entries);
   ReadEntries(entries, folder, config);
   config.schedule.steps = config.train.steps;
@@ -286,7 +322,8 @@ void SetConfigKeys(const std::vector<std::string>& overrides, TrainConfig& confi
 }
 
 std::vector<std::string> ReadConfigKeys(const std::filesystem::path& path) {
-  const Entries entries(ReadToml(ReadText(path), path.string()), {});
+  Entries entries(ReadToml(ReadText(path), path.string()), {});
+  if (entries.HasFormerNames(NamesIn(path))) entries.ReplaceFormerNames();
   TrainConfig config;
   ReadKeys(entries, path.parent_path(), config);
   std::vector<std::string> overrides;
@@ -304,7 +341,8 @@ std::vector<std::string> ReadConfigKeys(const std::filesystem::path& path) {
 
 TrainConfig ReadTrainConfig(const std::filesystem::path& path,
                             const std::vector<std::string>& overrides) {
-  return ParseTrainConfig(ReadText(path), path.string(), path.parent_path(), overrides);
+  return ParseTrainConfig(
+      ReadText(path), path.string(), path.parent_path(), overrides, NamesIn(path));
 }
 
 }  // namespace numsim

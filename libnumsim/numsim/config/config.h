@@ -115,7 +115,12 @@ struct ConfigKey {
   std::string meaning;  // one line: the meaning, followed by the valid values in parentheses
 };
 
-// Reads a TOML file. `overrides` are "KEY=VALUE" texts from the command line, which take precedence
+// The meaning of the names of formats in a document without the key `names` (formats.md): today's, or
+// that until November 2026, when numsim began to write that key.
+enum class DocumentNames { kTodays, kFormer };
+
+// Reads a TOML file; the config.toml of a run has former names unless it says otherwise.
+// `overrides` are "KEY=VALUE" texts from the command line, which take precedence
 // over the file; VALUE is TOML, or text without quotes. Paths in the file are relative to its
 // folder, paths in overrides to the current directory; all become absolute. `preset = "small"`
 // applies that preset's values before all other keys (see TrainPresets), and then `recipe =
@@ -132,7 +137,8 @@ TrainConfig ReadTrainConfig(const std::filesystem::path& path,
 TrainConfig ParseTrainConfig(std::string_view toml,
                              std::string_view name,
                              const std::filesystem::path& folder,
-                             const std::vector<std::string>& overrides);
+                             const std::vector<std::string>& overrides,
+                             DocumentNames names = DocumentNames::kTodays);
 
 // Sets keys of `config`. `overrides` and errors are as for ReadTrainConfig, except that `preset` and
 // `recipe` are errors and that the result is not checked as a whole.

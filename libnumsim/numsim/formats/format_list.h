@@ -80,6 +80,14 @@ inline constexpr FormatSpec kPowersOfTwo = {.exponent_bits = 8,
                                             .nan = Nan::kAllOnes,
                                             .overflow_to = OverflowTo::kNan};
 
+// The numbers of OCP's E4M3 from 0 on: the scales of NVFP4 blocks.
+inline constexpr FormatSpec kUnsignedE4M3 = [] {
+  FormatSpec spec = AllOnesNan(4, 3);
+  spec.sign = Sign::kUnsigned;
+  spec.zero = Zero::kUnsigned;
+  return spec;
+}();
+
 // The integers from -127 to 127 in two's complement: the subnormals and one normal binade with the
 // same spacing.
 inline constexpr FormatSpec kIntegersTo127 = {.exponent_bits = 1,
@@ -108,6 +116,7 @@ inline constexpr std::array kTable = {
     FormatEntry{"e5m2fnuz",      Fnuz(5, 2, 16),       "FNUZ",           "no infinity, no negative zero (its code is NaN)"},
     FormatEntry{"e4m3b11fnuz",   Fnuz(4, 3, 11),       "HFP8, APFloat",  "E4M3 with bias 11"},
     FormatEntry{"e8m0fnu",       kPowersOfTwo,         "OCP-MX",         "scale of MX blocks: powers of two, no zero, no sign"},
+    FormatEntry{"ue4m3fn",       kUnsignedE4M3,        "PTX",            "scale of NVFP4 blocks: e4m3fn without a sign"},
     FormatEntry{"e3m2fn",        FiniteOnly(3, 2),     "OCP-MX",         "OCP FP6 E3M2: neither infinity nor NaN"},
     FormatEntry{"e2m3fn",        FiniteOnly(2, 3),     "OCP-MX",         "OCP FP6 E2M3: neither infinity nor NaN"},
     FormatEntry{"e2m1fn",        FiniteOnly(2, 1),     "OCP-MX",         "OCP FP4 E2M1: neither infinity nor NaN"},

@@ -29,19 +29,29 @@ struct Format {
   FormatSpec spec;
 };
 
-// Parses the name of a table entry, or a custom format:
+// Parses the name of a table entry or of another source (format_names.h), in any case, or a custom
+// format:
 //   BASE[:KEY=VALUE[,KEY=VALUE]...]
-// BASE is a table name, or eXmY (sign-magnitude) or ueXmY (unsigned) with X exponent bits and Y
-// mantissa bits. The defaults of the latter two follow IEEE 754: bias 2^(X-1)-1, infinities, NaNs
-// and signed zero (ueXmY: unsigned). Keys:
+// BASE is one of these names, or
+//   eXmY, ueXmY            X exponent bits and Y mantissa bits, with a sign (sign-magnitude) and
+//                          without; except for names above, such as e2m1, which is e2m1fn, they
+//                          follow IEEE 754: bias 2^(X-1)-1, infinities, NaNs and signed zero
+//                          (ueXmY: unsigned)
+//   ieee-eXmY, ieee-ueXmY  the same without exception
+//   binaryKpP{s|u}{e|f}    [P3109] with K bits and precision P
+// Keys:
 //   bias=INTEGER
 //   inf=none|ieee|top
 //   nan=none|ieee|all-ones|negative-zero
 //   zero=signed|unsigned
 //   overflow=inf|nan|max       the result of a finite overflow under `nonsaturate`; default: inf
 //                              if the format has infinities, else nan if it has NaNs, else max
+// Passes the note of a name with two meanings to the handler of SetFormatNoteHandler.
 // Throws Error when the text does not parse or the format is not valid (see ValidateFormat).
 Format ParseFormat(std::string_view text);
+
+// The same without the note.
+Format ParseFormatWithoutNote(std::string_view text);
 
 // Parses a comma-separated list of formats. Custom formats may contain commas: a piece of the form
 // KEY=VALUE continues the format before it.

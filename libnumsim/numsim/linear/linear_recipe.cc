@@ -37,17 +37,19 @@ Format ParseQuantised(std::string_view text) {
 }
 
 Format ParseHighPrecision(std::string_view text) {
-  if (text != "fp32" && text != "bf16" && text != "fp16") {
+  Format format = ParseFormat(text);
+  if (format.spec != kFp32 && format.spec != kBf16 && format.spec != kFp16) {
     throw Error::Format("format '{}' is not one of fp32, bf16, fp16", text);
   }
-  return ParseFormat(text);
+  return format;
 }
 
 Format ParseContainer(std::string_view text) {
-  if (text != "bf16" && text != "fp16") {
+  Format format = ParseFormat(text);
+  if (format.spec != kBf16 && format.spec != kFp16) {
     throw Error::Format("format '{}' is not one of bf16, fp16", text);
   }
-  return ParseFormat(text);
+  return format;
 }
 
 // Throws Error unless the operands of the GEMM keep their values in its container.

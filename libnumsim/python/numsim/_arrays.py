@@ -107,7 +107,7 @@ def _take_numpy(x, name, give):
         return _take_objects(x, name, give)
     if dtype.name == "float16" or (dtype.kind in "Vf" and hasattr(dtype.type, "dtype")):
         try:
-            format = _formats.format(dtype.name)
+            format = _formats.of_dtype(dtype.name)
         except ValueError:
             format = None
         if format is not None and format.code_dtype.itemsize == dtype.itemsize:
@@ -191,7 +191,7 @@ def _take_torch(x, name):
     if kind in ("float32", "float64"):
         return Taken(np.from_dlpack(x), None, _give_torch)
     try:
-        format = _formats.format(kind)
+        format = _formats.of_dtype(kind)
         codes = {1: torch.uint8, 2: torch.int16}[format.code_dtype.itemsize]
     except (ValueError, KeyError):
         raise TypeError(f"{name}: expected a tensor of floats, found {x.dtype}") from None

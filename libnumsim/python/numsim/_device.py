@@ -277,7 +277,7 @@ def take(x, name):
     format = None
     if kind not in ("float32", "float64"):
         try:
-            format = _formats.format(kind)
+            format = _formats.of_dtype(kind)
         except (TypeError, ValueError):
             raise TypeError(
                 f"{name}: expected float32, float64 or a dtype that is a format, found {kind}"

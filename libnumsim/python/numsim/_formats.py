@@ -3,24 +3,14 @@
 from __future__ import annotations
 
 import functools
-import re
+import sys
+import warnings
 from typing import Any, Union
 
 import numpy as np
 
 from numsim import _core
 
-# Names of other libraries that are not the library's name with "float8_" and the like before it.
-_OTHER_NAMES = {
-    "bfloat16": "bf16",
-    "float16": "fp16",
-    "half": "fp16",
-    "float32": "fp32",
-    "float": "fp32",
-    "tfloat32": "tf32",
-}
-_ML_DTYPES = re.compile(r"float[468]_(e\d+m\d+\w*)")
-_P3109 = re.compile(r"binary(\d+)p(\d+)([su])([ef])")
 _CODE_DTYPES: dict[int, np.dtype[Any]] = {
     1: np.dtype(np.uint8),
     2: np.dtype(np.uint16),
@@ -117,7 +107,7 @@ class Format:
         return f"numsim.format({self.name!r}){about}"
 
     def __reduce__(self):
-        return format, (self.name,)
+        return _parse, (self.name,)
 
 
 class FormatTable(tuple):
@@ -151,36 +141,27 @@ def _dtype_of(name):
     return np.dtype(ml_dtypes.bfloat16) if name == "bf16" else None
 
 
-def _p3109(match):
-    """The text of binaryKpP{s|u}{e|f} [P3109] as the library parses it."""
-    width, precision = int(match[1]), int(match[2])
-    is_signed, extended = match[3] == "s", match[4] == "e"
-    exponent = width - precision + (0 if is_signed else 1)
-    if exponent < 1 or precision < 1:
-        raise ValueError(f"format {match[0]!r}: the precision leaves no exponent")
-    base = f"{'' if is_signed else 'u'}e{exponent}m{precision - 1}"
-    nan = "negative-zero" if is_signed else "all-ones"
-    infinity = "top" if extended else "none"
-    overflow = "inf" if extended else "max"
-    fields = f"inf={infinity},nan={nan},zero=unsigned,overflow={overflow}"
-    return f"{base}:bias={1 << (exponent - 1)},{fields}"
+def warn(note: str) -> None:
+    """Warns at the line that called the package; Python shows a warning once per line."""
+    level, frame = 1, sys._getframe()
+    while frame is not None and frame.f_globals.get("__name__", "").split(".")[0] == "numsim":
+        level, frame = level + 1, frame.f_back
+    warnings.warn(note, stacklevel=level)
 
 
 _by_canonical_name: dict[str, Format] = {}
 _by_text: dict[Any, Format] = {}
 
 
+def _text_of(name):
+    if isinstance(name, str):
+        return name
+    own = getattr(name, "name", None)  # a NumPy dtype
+    return own if isinstance(own, str) else _type_name(name)
+
+
 def _parse(text):
-    if not isinstance(text, str):
-        name = getattr(text, "name", None)  # a NumPy dtype
-        text = name if isinstance(name, str) else _type_name(text)
-    short = text.removeprefix("torch.")
-    match = _ML_DTYPES.fullmatch(short)
-    short = match[1] if match else _OTHER_NAMES.get(short, short)
-    match = _P3109.fullmatch(short)
-    if match and short not in _notes():
-        short = _p3109(match)
-    canonical, spec = _core.parse_format(short)
+    canonical, spec = _core.parse_format(text)
     return _by_canonical_name.setdefault(canonical, Format(canonical, spec))
 
 
@@ -209,14 +190,17 @@ def format(
 
     `name` is one of
       a name of `formats()`, such as "e4m3fn", "bf16", "binary8p4se", "int8";
-      a name of ml_dtypes or torch, such as "float8_e4m3fn", or their dtype objects;
+      a name of torch, ml_dtypes, CUDA, OCP, ONNX and others, in any case, such as "float8_e4m3fn",
+      "__nv_fp8_e4m3" or "E2M1" (docs/formats.md), or a dtype object of torch or ml_dtypes;
       binary{K}p{P}{s|u}{e|f} of P3109 for any width that the library serves;
       eXmY or ueXmY with X exponent and Y mantissa bits, and fields after a colon:
-      "e5m3:bias=20,inf=none,nan=all-ones".
+      "e5m3:bias=20,inf=none,nan=all-ones". "e2m1", "e2m3", "e3m2" and "ue4m3" are those of OCP and
+      CUDA; "ieee-e2m1" is the IEEE-like format of that shape, as other eXmY are.
     Or `exponent` and `mantissa` give the two widths, and `bias`, `inf`, `nan`, `zero` and
     `overflow` what differs from IEEE 754, as in the text (docs/formats.md).
 
-    Raises ValueError, with the nearest valid name, for another text or an impossible format.
+    Warns of a name that means different formats in different texts: "e4m3", "e1m2". Raises
+    ValueError, with the nearest valid name, for another text or an impossible format.
     """
     if type(name) is Format:
         return name
@@ -224,7 +208,8 @@ def format(
         if exponent is None or mantissa is None:
             raise TypeError("format: expected a name, or exponent= and mantissa=")
         given = ",".join(f"{key}={value}" for key, value in fields.items())
-        name = f"{'' if signed else 'u'}e{exponent}m{mantissa}" + (f":{given}" if given else "")
+        base = f"ieee-{'' if signed else 'u'}e{exponent}m{mantissa}"
+        name = base + (f":{given}" if given else "")
     elif fields or exponent is not None or mantissa is not None or not signed:
         raise TypeError(
             "format: a name and fields exclude each other; write the fields into the name"
@@ -232,7 +217,12 @@ def format(
     try:
         return _by_text[name]
     except (KeyError, TypeError):
-        result = _parse(name)
+        text = _text_of(name)
+        result = _parse(text)
+    note = _core.format_note(text) if isinstance(name, str) else ""
+    if note:
+        warn(note)  # at each call, so that the text is not cached
+        return result
     try:
         if len(_by_text) < 4096:
             _by_text[name] = result
@@ -241,9 +231,20 @@ def format(
     return result
 
 
+@functools.lru_cache(maxsize=None)
+def of_dtype(name: str) -> Format:
+    """Returns the format of which arrays of a dtype hold one code per element.
+
+    Raises ValueError for every other name of a dtype.
+    """
+    if name.endswith("_x2"):
+        raise ValueError(f"dtype {name!r}: an element holds two codes")
+    return _parse(name)
+
+
 def formats() -> FormatTable:
     """Returns the table of formats (docs/formats.md). It prints as a table."""
-    return FormatTable(format(name) for name in _notes())
+    return FormatTable(_parse(name) for name in _notes())
 
 
 @functools.lru_cache(maxsize=None)

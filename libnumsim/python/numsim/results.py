@@ -11,6 +11,8 @@ from typing import Any
 
 import numpy as np
 
+from numsim import _core
+
 
 class Table(dict):
     """A table: {column: array}. Columns of numbers are float64 or int64, others are texts.
@@ -91,6 +93,10 @@ class Results:
         self.manifest = self._json("manifest.json")
         if not self.tables and not self.settings and not self.manifest:
             raise ValueError(f"{self.path}: no results: no .csv, settings.json or manifest.json")
+        self._has_former_names = self._are_names_former()
+        if self._has_former_names and "options" in self.settings:
+            options = self.settings["options"]
+            self.settings["options"] = {k: _core.from_former_names(v) for k, v in options.items()}
         summary = self.path / "summary.txt"
         self.summary = summary.read_text(encoding="utf-8") if summary.exists() else ""
 
@@ -106,6 +112,16 @@ class Results:
             raise ValueError(f"{path}: expected an object, found {type(found).__name__}")
         return found
 
+    def _are_names_former(self):
+        """Whether an older numsim wrote the results, in which e2m1 and others have another meaning
+        (docs/formats.md)."""
+        if self.settings:
+            # This experiment has always had the names of OCP.
+            is_former = "names" not in self.settings
+            return is_former and self.settings.get("experiment") != "fp8-interventions"
+        config = self.path / "config.toml"
+        return config.exists() and not config.read_text(encoding="utf-8").startswith("names")
+
     def table(self, name: str) -> Table:
         """Returns the table NAME.csv."""
         if name not in self.tables:
@@ -116,6 +132,8 @@ class Results:
         if not rows:
             raise ValueError(f"{path}: no header")
         header, rows = rows[0], rows[1:]
+        if self._has_former_names:
+            rows = [[_core.from_former_names(c) if "m" in c else c for c in row] for row in rows]
         for number, row in enumerate(rows, 2):
             if len(row) != len(header):
                 raise ValueError(f"{path}: record {number} has {len(row)} cells, not {len(header)}")

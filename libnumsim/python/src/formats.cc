@@ -1,6 +1,7 @@
 // Formats: the table, parsing, properties and values.
 #include "libnumsim/python/src/bindings.h"
 #include "numsim/formats/decode.h"
+#include "numsim/formats/format_names.h"
 #include "numsim/formats/format_table.h"
 
 namespace numsim::python {
@@ -22,6 +23,12 @@ const char* ClassName(const FormatSpec& spec, uint32_t code) {
       return "unused";
   }
   return "";
+}
+
+// Passes the note of a name that the library reads, in a recipe for example, on to Python's warnings.
+void WarnInPython(const std::string& note) {
+  nb::gil_scoped_acquire gil;
+  nb::module_::import_("numsim._formats").attr("warn")(note);
 }
 
 }  // namespace
@@ -58,13 +65,18 @@ void BindFormats(nb::module_& m) {
           nb::arg("code"))
       .def("__str__", [](const FormatSpec& s) { return ToString(s); });
 
+  SetFormatDoor(FormatDoor::kPython);
+  SetFormatNoteHandler(WarnInPython);
+  // (name, FormatSpec), without a warning.
   m.def(
       "parse_format",
       [](std::string_view text) {
-        const Format format = ParseFormat(text);
-        return nb::make_tuple(ToString(format.spec), format.spec);
+        const Format format = ParseFormatWithoutNote(text);
+        return nb::make_tuple(format.name, format.spec);
       },
       nb::arg("text"));
+  m.def("format_note", &FormatNote, nb::arg("text"));
+  m.def("from_former_names", &FromFormerNames, nb::arg("text"));
   // (name, source, note) of each format of the table.
   m.def("format_table", [] {
     nb::list rows;

@@ -5,6 +5,7 @@
 #include "numsim/capi/internal/arguments.h"
 #include "numsim/capi/internal/text.h"
 #include "numsim/formats/decode.h"
+#include "numsim/formats/format_names.h"
 #include "numsim/formats/format_table.h"
 
 namespace {
@@ -33,8 +34,20 @@ numsim_status_t numsim_format_by_name(const char* name,
     text.Write("name and format must not be null");
     return NUMSIM_ERROR_BAD_ARGUMENT;
   }
-  return CatchAll(text, NUMSIM_ERROR_UNKNOWN_FORMAT, [name, format] {
+  return CatchAll(text, NUMSIM_ERROR_UNKNOWN_FORMAT, [name, format, text] {
     *format = numsim::capi::ToC(numsim::ParseFormat(name).spec);
+    text.Write(numsim::FormatNote(name));
+    return NUMSIM_OK;
+  });
+}
+
+numsim_status_t numsim_format_note(const char* name, char* text, size_t text_size) noexcept {
+  if (name == nullptr || text == nullptr) return NUMSIM_ERROR_BAD_ARGUMENT;
+  return CatchAll({nullptr, 0}, NUMSIM_ERROR_UNKNOWN_FORMAT, [&] {
+    numsim::ParseFormat(name);
+    const std::string note = numsim::FormatNote(name);
+    if (note.size() >= text_size) return NUMSIM_ERROR_BAD_ARGUMENT;
+    TextBuffer{text, text_size}.Write(note);
     return NUMSIM_OK;
   });
 }

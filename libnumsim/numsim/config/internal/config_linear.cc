@@ -82,25 +82,31 @@ void AppendDelayedRows(ConfigRows<LinearOptions>& rows) {
       "whole number >= -32, <= 32"));
 }
 
+// Formats are kept under numsim's own names, so that configurations that name them differently are
+// equal.
+std::string FormatNameOf(const std::string& text) {
+  return text.empty() ? "" : ParseFormat(text).name;
+}
+
 }  // namespace
 
 ConfigRows<LinearOptions> LinearRows() {
   using L = LinearOptions;
-  const auto kind = [](const std::string& text) { return text; };
+  const auto same = [](const std::string& text) { return text; };
   // clang-format off
   ConfigRows<L> rows = {
-      TextRow("kind",                      &L::kind,                      ParseKind, kind, "kind of linear layer (linear.md)", KindNames()),
-      TextRow("format",                    &L::format,                    "format of quantised operands; empty: the kind's default",
+      TextRow("kind",                      &L::kind,                      ParseKind, same, "kind of linear layer (linear.md)", KindNames()),
+      TextRow("format",                    &L::format,                    FormatNameOf, same, "format of quantised operands; empty: the kind's default",
               "a signed format of at most 16 bits"),
-      TextRow("gradient_format",           &L::gradient_format,           "format of quantised output gradients; empty: the kind's default",
+      TextRow("gradient_format",           &L::gradient_format,           FormatNameOf, same, "format of quantised output gradients; empty: the kind's default",
               "a signed format of at most 16 bits"),
-      TextRow("high_precision",            &L::high_precision,            "format of operands that are not quantised; empty: bf16", "fp32, bf16, fp16"),
+      TextRow("high_precision",            &L::high_precision,            FormatNameOf, same, "format of operands that are not quantised; empty: bf16", "fp32, bf16, fp16"),
       TextRow("gradient_rounding",         &L::gradient_rounding,         ParseRounding, RoundingText, "rounding of quantised output gradients",
               RoundingTexts()),
       TextRow("accumulate",                &L::accumulate,                "accumulation mode of GEMMs with quantised operands; empty: exact for int8, else fp32",
               "an accumulation mode (oracle.md)"),
       TextRow("high_precision_accumulate", &L::high_precision_accumulate, "accumulation mode of the other GEMMs; empty: fp32", "an accumulation mode (oracle.md); library"),
-      TextRow("container",                 &L::container,                 "format in which the operands of GEMMs with quantised operands enter; empty: their own", "bf16, fp16"),
+      TextRow("container",                 &L::container,                 FormatNameOf, same, "format in which the operands of GEMMs with quantised operands enter; empty: their own", "bf16, fp16"),
       TextRow("scale_rule",                &L::scale_rule,                "how scales are computed from absolute maxima; empty: the kind's default",
               "absmax, pow2-floor, pow2-ceil, e8m0, none, nvfp4"),
       WholeRow("block",                    &L::block,                     0, "block, mx: elements per block; 0: 128 for block, 32 for mx"),

@@ -43,7 +43,7 @@ std::vector<ConfigKey> ConfigKeys(const TrainConfig& config) {
 }
 
 std::string WriteTrainConfig(const TrainConfig& config) {
-  std::string toml, section;
+  std::string toml = fmt::format("{} = {}\n\n", kNamesKey, kTodaysNames), section;
   for (const ConfigRow<TrainConfig>& row : TrainConfigRows()) {
     if (SectionOf(row.name) != section) {
       toml += fmt::format("{}[{}]\n", section.empty() ? "" : "\n", SectionOf(row.name));

@@ -21,6 +21,12 @@ inline constexpr std::string_view kPresetKey = "preset";
 // The key that names a recipe, applied after the preset.
 inline constexpr std::string_view kRecipeKey = "recipe";
 
+// The key that says what the names of formats in a document mean (formats.md): kFormerNames, as in
+// the configurations of numsim until November 2026, which do not have the key, or kTodaysNames. A
+// document that is not part of a run and does not say it has today's names.
+inline constexpr std::string_view kNamesKey = "names";
+inline constexpr int kFormerNames = 1, kTodaysNames = 2;
+
 // The rows of each section; see the config_*.cc files.
 ConfigRows<ModelConfig> ModelRows();
 ConfigRows<LinearOptions> LinearRows();

@@ -4,12 +4,15 @@
 #include <set>
 
 #include "numsim/base/keyword.h"
-#include "numsim/base/nearest_name.h"
 #include "numsim/base/split_list.h"
+#include "numsim/formats/format_list.h"
 #include "numsim/formats/format_table.h"
+#include "numsim/formats/internal/name_lookup.h"
 
 namespace numsim {
 namespace {
+
+constexpr std::string_view kIeeePrefix = "ieee-";
 
 constexpr Keyword<Infinity> kInfinities[] = {
     {"none", Infinity::kNone}, {"ieee", Infinity::kIeee}, {"top", Infinity::kTopCode}};
@@ -132,30 +135,56 @@ bool TakesNoKeys(const FormatSpec& spec) {
          spec.zero == Zero::kNone;
 }
 
-FormatSpec ParseBase(std::string_view base, std::string_view whole) {
-  if (const FormatEntry* entry = FindFormat(base)) return entry->spec;
-  const auto widths = ParseWidths(base);
-  if (!widths) {
-    std::string names;
-    for (const FormatEntry& entry : FormatTable()) {
-      names += fmt::format("{}{}", names.empty() ? "" : ", ", entry.name);
-    }
-    throw Error::Format(
-        "format '{}': '{}' is neither a name that `numsim formats` lists nor of the form eXmY{}",
-        whole,
-        base,
-        DidYouMean(base, names));
+// Parses binaryKpP{s|u}{e|f} [P3109] of any width. Throws Error if the widths are impossible;
+// returns nothing for a text of another form.
+std::optional<FormatSpec> ParseP3109(std::string_view base, std::string_view whole) {
+  constexpr std::string_view kPrefix = "binary";
+  const size_t p = base.find('p');
+  if (!base.starts_with(kPrefix) || p == base.npos || base.size() < p + 4) return std::nullopt;
+  const char sign = base[base.size() - 2], domain = base.back();
+  if ((sign != 's' && sign != 'u') || (domain != 'e' && domain != 'f')) return std::nullopt;
+  const auto width = ParseInt(base.substr(kPrefix.size(), p - kPrefix.size()));
+  const auto precision = ParseInt(base.substr(p + 1, base.size() - p - 3));
+  if (!width || !precision) return std::nullopt;
+  const int64_t exponent_bits = int64_t{*width} - *precision + (sign == 'u' ? 1 : 0);
+  if (*precision < 1 || exponent_bits < 1) {
+    throw Error::Format("format '{}': the precision leaves no exponent", whole);
   }
+  if (exponent_bits > 8 || *precision > 24) {
+    throw Error::Format("format '{}': {} exponent bits and precision {}, expected at most 8 and 24",
+                        whole,
+                        exponent_bits,
+                        *precision);
+  }
+  return format_list::Binary(
+      *width,
+      *precision,
+      sign == 'u' ? Sign::kUnsigned : Sign::kSignMagnitude,
+      domain == 'e' ? format_list::Domain::kExtended : format_list::Domain::kFinite);
+}
+
+// Returns the format with which a text begins. `with_keys` says whether keys follow.
+FormatSpec ParseBase(std::string_view base, bool with_keys, std::string_view whole) {
+  std::string folded = FoldedName(base);
+  const bool ieee = folded.starts_with(kIeeePrefix);
+  if (ieee) folded.erase(0, kIeeePrefix.size());
+  const auto widths = ParseWidths(folded);
+  const FormatEntry* const entry = ieee ? nullptr : FindFoldedName(folded);
+  // e8m0 is a format that takes no keys, and a shape that needs some.
+  if (entry != nullptr && !(with_keys && widths && TakesNoKeys(entry->spec))) return entry->spec;
+  if (const auto p3109 = ParseP3109(folded, whole); p3109 && !ieee) return *p3109;
+  if (!widths) throw UnknownFormat(whole, base);
   CheckWidths(*widths, whole);
   return IeeeLike(*widths);
 }
 
 }  // namespace
 
-Format ParseFormat(std::string_view text) {
-  const size_t colon = text.find(':');
-  FormatSpec spec = ParseBase(text.substr(0, colon), text);
-  if (colon != std::string_view::npos) {
+Format ParseFormatWithoutNote(std::string_view text) {
+  const size_t colon = text.find(':', text.find("::") == text.npos ? 0 : text.find("::") + 2);
+  const bool with_keys = colon != std::string_view::npos;
+  FormatSpec spec = ParseBase(text.substr(0, colon), with_keys, text);
+  if (with_keys) {
     if (TakesNoKeys(spec)) {
       throw Error::Format("format '{}': {} takes no options", text, text.substr(0, colon));
     }
@@ -163,6 +192,12 @@ Format ParseFormat(std::string_view text) {
   }
   ValidateFormat(spec, text);
   return {ToString(spec), spec};
+}
+
+Format ParseFormat(std::string_view text) {
+  Format format = ParseFormatWithoutNote(text);
+  PassNoteOn(text);
+  return format;
 }
 
 std::vector<Format> ParseFormatList(std::string_view text) {
@@ -213,6 +248,11 @@ std::string ToString(const FormatSpec& spec) {
                                  spec.sign == Sign::kUnsigned ? "u" : "",
                                  widths.exponent_bits,
                                  widths.mantissa_bits);
+  // The bare name of some shapes is another format. With the prefix, what is added below is
+  // complete, and older texts become today's by the prefix alone (FromFormerNames).
+  const FormatEntry* const bare = FindFoldedName(text);
+  if (bare != nullptr && bare->spec != base && !TakesNoKeys(bare->spec))
+    text.insert(0, kIeeePrefix);
   char separator = ':';
   const auto add = [&](std::string_view key, auto value) {
     text += fmt::format("{}{}={}", separator, key, value);

@@ -33,7 +33,8 @@ const ConfigKey* Find(const std::vector<ConfigKey>& keys, std::string_view name)
 }  // namespace
 
 void CheckContinues(const TrainConfig& ours, std::string_view theirs) {
-  const TrainConfig began = ParseTrainConfig(theirs, "configuration of the checkpoint", {}, {});
+  const TrainConfig began =
+      ParseTrainConfig(theirs, "configuration of the checkpoint", {}, {}, DocumentNames::kFormer);
   if (ours.train.steps < began.train.steps) {
     throw Error::Format("train.steps is {} and was {}: it may only be increased",
                         ours.train.steps,

@@ -15,6 +15,14 @@ from numsim.torch._optimizer_group import Group
 _STATE = "numsim"  # the key of state_dict() with the moments and the states of update rules
 
 
+def _pair_of(moments):
+    if isinstance(moments, str) or not hasattr(moments, "__len__") or len(moments) != 2:
+        raise ValueError(
+            f'moments: expected a pair of formats such as ("e4m3fn", "e5m2"), found {moments!r}'
+        )
+    return [m if isinstance(m, str) else format_of(m).name for m in moments]
+
+
 class AdamW(torch.optim.Optimizer):
     """AdamW with moments and weights in any format: the steps of `numsim.Optimizer`.
 
@@ -62,6 +70,7 @@ class AdamW(torch.optim.Optimizer):
         m, v = _moment_formats(moments)
         update, seed = _update_rule(rounding, seed, self._weights, (m, v))
         self._seed = SR(seed=seed).seed
+        m, v = _pair_of(moments)
         self._fixed = {
             "m": m,
             "v": v,

@@ -1,0 +1,187 @@
+// Messages about names that are no format, or that mean one thing here and another elsewhere.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <atomic>
+#include <string>
+#include <vector>
+
+#include "numsim/base/nearest_name.h"
+#include "numsim/base/printable.h"
+#include "numsim/formats/decode.h"
+#include "numsim/formats/format_names.h"
+#include "numsim/formats/internal/name_lookup.h"
+
+namespace numsim {
+namespace {
+
+std::atomic<FormatNoteHandler> note_handler = nullptr;
+std::atomic<FormatDoor> door = FormatDoor::kLibrary;
+
+// A format with scales: its elements, how many of them share a scale, and the rule of the scale.
+struct ScaledName {
+  std::string_view name;  // folded, without '-'
+  std::string_view elements;
+  int block;
+  std::string_view rule;
+};
+constexpr std::string_view kMxRule = "e8m0";
+constexpr ScaledName kScaledNames[] = {
+    {"mxfp4", "e2m1fn", 32, kMxRule},
+    {"mxfp4e2m1", "e2m1fn", 32, kMxRule},
+    {"mxf4", "e2m1fn", 32, kMxRule},
+    {"mx4", "e2m1fn", 32, kMxRule},
+    {"mxfp6", "e3m2fn", 32, kMxRule},
+    {"mxfp6e3m2", "e3m2fn", 32, kMxRule},
+    {"mxfp6e2m3", "e2m3fn", 32, kMxRule},
+    {"mx6", "e3m2fn", 32, kMxRule},
+    {"mxfp8", "e4m3fn", 32, kMxRule},
+    {"mxfp8e4m3", "e4m3fn", 32, kMxRule},
+    {"mxfp8e5m2", "e5m2", 32, kMxRule},
+    {"mxf8", "e4m3fn", 32, kMxRule},
+    {"mxint8", "int8", 32, kMxRule},
+    {"nvfp4", "e2m1fn", 16, "nvfp4"},
+    {"nvf4", "e2m1fn", 16, "nvfp4"},
+    {"nvfp4e2m1", "e2m1fn", 16, "nvfp4"},
+};
+
+// A name that stands for several formats, or for none of numsim's.
+struct VagueName {
+  std::string_view name;  // folded, without '-'
+  std::string_view hint;
+};
+constexpr std::string_view kFp8 =
+    "did you mean e4m3fn (OCP's E4M3, up to 448) or e5m2 (OCP's E5M2, up to 57344)?";
+constexpr std::string_view kFp6 =
+    "did you mean e3m2fn (OCP's E3M2, up to 28) or e2m3fn (OCP's E2M3, up to 7.5)?";
+constexpr std::string_view kFp4 = "did you mean e2m1fn (OCP's E2M1, up to 6)?";
+constexpr std::string_view kWide = "formats have at most 32 bits; did you mean fp32?";
+constexpr std::string_view kInteger =
+    "int8 is the only integer format; did you mean int8 (-127 to 127)?";
+constexpr std::string_view kInt4 =
+    "int8 is the only integer format; e1m2:bias=-1,inf=none,nan=none has the numbers -7 to 7, in "
+    "other codes";
+constexpr VagueName kVagueNames[] = {
+    {"fp8", kFp8},       {"float8", kFp8},    {"f8", kFp8},        {"fp6", kFp6},
+    {"float6", kFp6},    {"f6", kFp6},        {"fp4", kFp4},       {"float4", kFp4},
+    {"fp64", kWide},     {"float64", kWide},  {"f64", kWide},      {"double", kWide},
+    {"int4", kInt4},     {"i4", kInt4},       {"s4", kInt4},       {"int16", kInteger},
+    {"int32", kInteger}, {"uint8", kInteger}, {"uint4", kInteger}, {"u8", kInteger},
+    {"int2", kInteger},  {"int", kInteger},
+};
+
+// Returns how the place of the user writes a format with scales.
+std::string Spelling(const ScaledName& row) {
+  switch (door) {
+    case FormatDoor::kProgram:
+      return fmt::format(
+          "use --format {0} --granularity block:{1} --scale {2}; in a configuration {3}\"{0} "
+          "block:{1} {2}\" in what_if.recipes",
+          row.elements,
+          row.block,
+          row.rule,
+          row.rule == kMxRule
+              ? fmt::format("linear.kind = \"mx\" and linear.format = \"{}\", or ", row.elements)
+              : "");
+    case FormatDoor::kPython:
+      return fmt::format("use numsim.quantize(x, \"{}\", scaling=\"block:{}/{}\")",
+                         row.elements,
+                         row.block,
+                         row.rule);
+    case FormatDoor::kLibrary:
+      break;
+  }
+  return fmt::format(
+      "use {} with scales per block of {} by the rule {}", row.elements, row.block, row.rule);
+}
+
+std::string_view ListOfNames() {
+  switch (door) {
+    case FormatDoor::kProgram:
+      return "`numsim formats` lists";
+    case FormatDoor::kPython:
+      return "numsim.formats() lists";
+    case FormatDoor::kLibrary:
+      break;
+  }
+  return "the table of formats has";
+}
+
+// Returns the name with the least distance once case and separators are left out; "" if none is
+// near.
+std::string NearestFormat(std::string_view folded) {
+  std::vector<std::string> names, keys;
+  for (const FormatEntry& entry : FormatTable()) names.emplace_back(entry.name);
+  for (const FormatName& row : OtherFormatNames()) names.emplace_back(row.name);
+  for (const std::string& name : names) keys.push_back(FoldedName(name));
+  const std::string near = NearestName(folded, keys);
+  const auto found = std::find(keys.begin(), keys.end(), near);
+  if (near.empty()) return "";
+  return names[static_cast<size_t>(found - keys.begin())];
+}
+
+// Returns "; ..." with what the name probably means, or "".
+std::string Hint(std::string_view folded) {
+  std::string plain(folded);
+  std::erase(plain, '-');
+  for (const ScaledName& row : kScaledNames) {
+    if (row.name == plain) {
+      return fmt::format("; it is {} with scales: {}", row.elements, Spelling(row));
+    }
+  }
+  for (const VagueName& row : kVagueNames) {
+    if (row.name == plain) return fmt::format("; {}", row.hint);
+  }
+  const std::string near = NearestFormat(folded);
+  return near.empty() ? "" : fmt::format("; did you mean {}?", near);
+}
+
+// Returns the note of the IEEE-like format of a small shape, which texts define otherwise.
+std::string NoteOfShape(const Format& format) {
+  FormatSpec numbers = format.spec;
+  numbers.infinity = Infinity::kNone;
+  numbers.nan = Nan::kNone;
+  return fmt::format(
+      "{0} follows IEEE 754 and ends at {1}, with infinity and NaN; where every code is a number, "
+      "as in many papers, it is {0}:inf=none,nan=none, up to {2}",
+      format.name,
+      MaxFinite(format.spec),
+      MaxFinite(numbers));
+}
+
+}  // namespace
+
+Error UnknownFormat(std::string_view whole, std::string_view base) {
+  return Error::Format("format '{}': '{}' is neither a name that {} nor of the form eXmY{}",
+                       Printable(whole),
+                       Printable(base),
+                       ListOfNames(),
+                       base.size() > 64 ? "" : Hint(FoldedName(base)));
+}
+
+std::string FormatNote(std::string_view text) {
+  const std::string folded = FoldedName(text);
+  if (folded.find(':') != folded.npos || folded.starts_with("ieee-")) return "";
+  Format format;
+  try {
+    format = ParseFormatWithoutNote(text);
+  } catch (const Error&) {
+    return "";
+  }
+  if (format.name == "e4m3") return "e4m3 ends at 240; OCP E4M3 of papers is e4m3fn";
+  const bool plain = format.spec.Bits() <= 8 && format.spec.infinity == Infinity::kIeee;
+  return plain && FindFormat(format.name) == nullptr ? NoteOfShape(format) : "";
+}
+
+void SetFormatNoteHandler(FormatNoteHandler handler) { note_handler = handler; }
+
+void SetFormatDoor(FormatDoor place) { door = place; }
+
+void PassNoteOn(std::string_view text) {
+  const FormatNoteHandler handler = note_handler;
+  if (handler == nullptr) return;
+  const std::string note = FormatNote(text);
+  if (!note.empty()) handler(note);
+}
+
+}  // namespace numsim
