@@ -50,7 +50,7 @@ TEST_F(NamesTest, OfTwoMeaningsHaveTheirNoteInEveryCommand) {
                             "stats x.npy --format E4M3 --csv -",
                             "gemm x.npy x.npy --format e4m3 --out y.npy",
                             "update x.npy x.npy --format e4m3 --rule naive --lr 0.1 --out w.npy",
-                            "oracle gen --op add --format e4m3 --random 3",
+                            "oracle gen --op sqrt --format e4m3 --level random:3",
                             "oracle answer --op sqrt --format e4m3",
                             "run moment-formats --m fp32 --v e4m3,zzz",
                             "train --preset tiny --set optimizer.v=e4m3 --describe-config",

@@ -8,7 +8,7 @@
 namespace numsim::capi_test {
 namespace {
 
-float ValueOf(const numsim_format_t& format, uint32_t code) {
+float ValueOfCode(const numsim_format_t& format, uint32_t code) {
   uint32_t bits = 0;
   EXPECT_EQ(numsim_decode_f32(&format, code, &bits), NUMSIM_OK);
   return std::bit_cast<float>(bits);
@@ -32,12 +32,12 @@ TEST(CFormatNames, MeanWhatTheirSourcesMean) {
     EXPECT_EQ(std::bit_cast<float>(info.min_positive_bits), row.smallest);
     EXPECT_EQ(info.has_nan != 0, row.nan.has_value());
     if (row.nan) {
-      EXPECT_TRUE(std::isnan(ValueOf(format, *row.nan)));
+      EXPECT_TRUE(std::isnan(ValueOfCode(format, *row.nan)));
     }
     if (info.bits > 16) continue;
     uint64_t finite = 0;
     for (uint32_t code = 0; code < 1u << info.bits; ++code) {
-      finite += std::isfinite(ValueOf(format, code)) && !(row.format == "int8" && code == 0x80);
+      finite += std::isfinite(ValueOfCode(format, code)) && !(row.format == "int8" && code == 0x80);
     }
     EXPECT_EQ(finite, row.finite);
   }

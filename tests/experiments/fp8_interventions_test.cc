@@ -42,7 +42,7 @@ TEST(PrecisionLadder, HasTheRangesThatAreStated) {
 }
 
 // Earlier results call formats of the ladder e3m3 and e4m2, which are IEEE-like elsewhere.
-TEST(FormerNames, OfTheLadderKeepTheirMeaning) {
+TEST(FormerLadder, KeepsItsMeaning) {
   EXPECT_EQ(FromFormerNames("e4m3fn/e5m2,e3m3,e4m2,e3m2,e2m3"),
             "e4m3fn/e5m2,e3m3:inf=none,nan=none,e4m2:inf=none,nan=none,e3m2,e2m3");
   EXPECT_EQ(FromFormerNames("none e3m3/e5m2 seed=0"), "none e3m3:inf=none,nan=none/e5m2 seed=0");
