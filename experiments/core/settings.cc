@@ -114,7 +114,7 @@ std::string TextOf(Json json) {
 // of older versions have no digest.
 void CheckUnchanged(Json json, const std::string& text, const std::filesystem::path& path) {
   const std::vector<std::string> known = {
-      "experiment", "preset", "seed", "seeds", "max_seeds", "options", kDigest};
+      "experiment", "preset", "seed", "seeds", "max_seeds", "options", kNames, kDigest};
   for (const auto& [name, value] : json.items()) {
     if (std::find(known.begin(), known.end(), name) != known.end()) continue;
     const std::string list = fmt::format("{}", fmt::join(known, ", "));

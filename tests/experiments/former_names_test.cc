@@ -32,6 +32,7 @@ class FormerNames : public RunFixture {
     fs::copy(whole_, former_, fs::copy_options::recursive);
     auto json = nlohmann::ordered_json::parse(Bytes(former_ / kSettingsFile));
     json.erase("names");
+    json.erase("sha256");
     WriteFileAtomically(former_ / kSettingsFile, Older(json.dump(2)));
     for (const auto& file : fs::directory_iterator(former_ / kJournalFolder)) {
       if (file.path().extension() != ".jsonl") continue;

@@ -297,8 +297,8 @@ Error Located(const KeyError& error, const Entries& entries, std::string_view na
   return Error::Format("{}: {}", entry == nullptr ? name : entry->place, error.what());
 }
 
-// The config.toml of a run, beside its train.csv, was written by numsim: without the key `names`, by
-// a numsim that did not have the key.
+// The config.toml of a run, beside its train.csv, was written by numsim: without the key `names`, with
+// former names or with none that could be misread.
 DocumentNames NamesIn(const std::filesystem::path& path) {
   std::error_code ignored;
   const bool of_run = path.filename() == "config.toml" &&

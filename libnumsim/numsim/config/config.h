@@ -116,7 +116,7 @@ struct ConfigKey {
 };
 
 // The meaning of the names of formats in a document without the key `names` (formats.md): today's, or
-// that until November 2026, when numsim began to write that key.
+// that until November 2026.
 enum class DocumentNames { kTodays, kFormer };
 
 // Reads a TOML file; the config.toml of a run has former names unless it says otherwise.

@@ -5,6 +5,7 @@
 
 #include "numsim/config/config.h"
 #include "numsim/config/shared/config_table.h"
+#include "numsim/formats/format_names.h"
 
 namespace numsim {
 namespace {
@@ -43,7 +44,7 @@ std::vector<ConfigKey> ConfigKeys(const TrainConfig& config) {
 }
 
 std::string WriteTrainConfig(const TrainConfig& config) {
-  std::string toml = fmt::format("{} = {}\n\n", kNamesKey, kTodaysNames), section;
+  std::string toml, section;
   for (const ConfigRow<TrainConfig>& row : TrainConfigRows()) {
     if (SectionOf(row.name) != section) {
       toml += fmt::format("{}[{}]\n", section.empty() ? "" : "\n", SectionOf(row.name));
@@ -57,7 +58,9 @@ std::string WriteTrainConfig(const TrainConfig& config) {
       AppendToml(row, row.name, over, toml);
     }
   }
-  return toml;
+  // A text that has another meaning with former names says that its names are today's.
+  if (FromFormerNames(toml) == toml) return toml;
+  return fmt::format("{} = {}\n\n{}", kNamesKey, kTodaysNames, toml);
 }
 
 }  // namespace numsim
