@@ -200,6 +200,20 @@ def test_attention_multiplies_in_the_precision_of_its_recipes():
     torch.testing.assert_close(y.reshape(10, 16), out, rtol=0, atol=1e-6)
 
 
+def test_each_product_of_an_attention_has_steps_and_scales_of_its_own():
+    recipe = ns.LinearRecipe("te-hybrid", delayed_history=2)
+    attention = nt.convert(nn.MultiheadAttention(8, 2), recipe)
+    x, y, z = (size * torch.randn(5, 3, 8) for size in (1, 10, 100))
+    steps = {}
+    for name, call in (("self", (x, x, x)), ("cross", (x, y, y)), ("three", (x, y, z))):
+        attention(*call)
+        steps[name] = [p.gemms.steps for p in attention._projections.values()]
+    assert steps == {"self": [1, 0, 0, 0, 0], "cross": [1, 1, 1, 0, 0], "three": [1, 2, 1, 1, 1]}
+    scales = {n: p.gemms.scales()["x"][0] for n, p in attention._projections.items()}
+    for name, tensor in (("qkv", x), ("q", x), ("kv", y), ("k", y), ("v", z)):
+        assert scales[name] == pytest.approx(float(tensor.abs().max()) / 448, rel=1e-6)
+
+
 def test_parts_of_an_attention_are_converted_and_reverted():
     plain = nn.TransformerEncoder(nn.TransformerEncoderLayer(8, 2, 16, batch_first=True), 1)
     text, keys = repr(plain), list(plain.state_dict())
@@ -241,7 +255,7 @@ def test_recipes_of_configurations_work_by_name():
     delayed = ns.LinearRecipe("te-hybrid", delayed_history=1024)
     assert ns.LinearRecipe("fp8-delayed") == delayed
     assert ns.LinearRecipe("fp8-delayed", delayed_history=4).settings["delayed_history"] == 4
-    assert "fp8-mx" in ns._linear.model_recipes()
+    assert "fp8-mx" in ns.model_recipes()
     model = nn.Sequential(*(nn.Linear(8, 8) for _ in range(4)))
     with pytest.warns(nt.LeftOutWarning, match="0: bf16, as first or last layer of 'fp8-delayed'"):
         nt.convert(model, "fp8-delayed")
@@ -253,7 +267,7 @@ def test_recipes_of_configurations_work_by_name():
     with pytest.warns(nt.LeftOutWarning):
         nt.convert(language, "fp8-block")  # the first matrix is an embedding
     assert list(nt.converted(language).values()) == [ns.LinearRecipe("block"), standard]
-    for name in ns._linear.model_recipes():
+    for name in ns.model_recipes():
         if "smooth" in name or "w3" in name:
             with pytest.raises(ValueError, match=f"'{name}'.* those of '{name[:9]}"):
                 ns.LinearRecipe(name)

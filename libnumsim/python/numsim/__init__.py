@@ -25,6 +25,7 @@ from numsim._formats import Format, format, formats
 from numsim._given import dequantize, from_codes
 from numsim._linear import Linear, LinearRecipe, linear_kinds
 from numsim._matmul import accumulation_modes, matmul, matmul_error
+from numsim._model_recipes import model_recipes
 from numsim._optimizer import Optimizer
 from numsim._profiles import Difference, Profile, diff, profile_targets, profiles
 from numsim._quantize import Delayed, Quantized, quantize
