@@ -46,26 +46,33 @@ class FormerNames : public RunFixture {
       });
     }
     auto manifest = nlohmann::ordered_json::parse(Bytes(former_ / kManifestFile));
+    for (auto& option : manifest["options"]) option = Older(option.get<std::string>());
+    auto outputs = nlohmann::ordered_json::array();
     for (auto& output : manifest["outputs"]) {
       const std::string name = output["path"];
+      if (name == kSettingsFile) continue;  // which an older numsim did not list
       if (name.ends_with(".csv")) {
         WriteFileAtomically(former_ / name, Older(Bytes(former_ / name)));
       }
       const OutputFile file = DescribeOutput(former_, name);
-      output["bytes"] = file.bytes;
-      output["sha256"] = file.sha256;
+      outputs.push_back({{"path", name}, {"bytes", file.bytes}, {"sha256", file.sha256}});
     }
+    manifest["outputs"] = outputs;
     WriteFileAtomically(former_ / kManifestFile, manifest.dump(2));
   }
 
   RunOptions Options(const std::string& formats, const fs::path& out) const {
     RunOptions options;
-    options.settings = MakeSettings(
-        *experiment_,
-        "quick",
-        0,
-        1,
-        {{"formats", formats}, {"pairs", "2"}, {"k-high", "128"}, {"distributions", "normal"}});
+    options.settings = MakeSettings(*experiment_,
+                                    "quick",
+                                    0,
+                                    1,
+                                    {{"formats", formats},
+                                     {"pairs", "4"},
+                                     {"k-high", "128"},
+                                     {"distributions", "normal"},
+                                     {"granularities", "row"},
+                                     {"roundings", "rne"}});
     options.out = out;
     return options;
   }
