@@ -39,6 +39,17 @@ if(NUMSIM_SANITIZE)
   endif()
 endif()
 
+# A build links a hundred tests: lld, where it is installed, takes a sixth of the time of GNU's linker.
+find_program(NUMSIM_LLD ld.lld)
+mark_as_advanced(NUMSIM_LLD)
+if(NUMSIM_LLD)
+  include(CheckLinkerFlag)
+  check_linker_flag(CXX -fuse-ld=lld NUMSIM_LINKS_WITH_LLD)
+  if(NUMSIM_LINKS_WITH_LLD)
+    target_link_options(numsim_options INTERFACE $<$<LINK_LANGUAGE:CXX>:-fuse-ld=lld>)
+  endif()
+endif()
+
 # OpenMP comes with g++; clang++ has it in a package of its own.
 if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
   set(NUMSIM_OPENMP_DEBIAN g++)
