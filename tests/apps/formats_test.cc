@@ -142,7 +142,7 @@ TEST_F(FormatsCommand, TextOfOneFormatHasEveryCode) {
 }
 
 TEST_F(FormatsCommand, CustomFormatByItsText) {
-  for (const char* const text : {"e3m2:bias=5,inf=none,nan=all-ones",
+  for (const char* const text : {"e3m3:bias=5,inf=none,nan=all-ones",
                                  "ue4m2:inf=top,nan=all-ones",
                                  "e4m3:inf=none,nan=all-ones,overflow=max",
                                  "e2m2"}) {

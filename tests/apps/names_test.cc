@@ -44,18 +44,20 @@ TEST_F(NamesTest, MeanWhatTheirSourcesMean) {
 
 TEST_F(NamesTest, OfTwoMeaningsHaveTheirNoteInEveryCommand) {
   PutNpy<float>("x.npy", ElementType::kF32, {1, 2, 3, 4}, {2, 2});
-  for (const char* words : {"inspect e4m3 6",
-                            "cast x.npy c.npy --format e4m3",
-                            "stats x.npy --format bf16,e4m3",
-                            "stats x.npy --format E4M3 --csv -",
-                            "gemm x.npy x.npy --format e4m3 --out y.npy",
-                            "update x.npy x.npy --format e4m3 --rule naive --lr 0.1 --out w.npy",
-                            "oracle gen --op sqrt --format e4m3 --level random:3",
-                            "oracle answer --op sqrt --format e4m3",
-                            "run moment-formats --m fp32 --v e4m3,zzz",
-                            "train --preset tiny --set optimizer.v=e4m3 --describe-config",
-                            "train --preset tiny --set linear.accumulate=e4m3 --describe-config",
-                            "formats e4m3"}) {
+  for (
+      const char* words :
+      {"inspect e4m3 6",
+       "cast x.npy c.npy --format e4m3",
+       "stats x.npy --format bf16,e4m3",
+       "stats x.npy --format E4M3 --csv -",
+       "gemm x.npy x.npy y.npy --format e4m3",
+       "update x.npy x.npy w.npy --format e4m3 --rule naive --lr 0.1",
+       "oracle gen --op sqrt --format e4m3 --level random:3",
+       "oracle answer --op sqrt --format e4m3",
+       "run moment-formats --m fp32 --v e4m3,zzz",
+       "train --preset tiny --set optimizer.v=e4m3 --describe-config",
+       "train --preset tiny --set linear.kind=tensor-wise --set linear.accumulate=e4m3 --describe-config",
+       "formats e4m3"}) {
     SCOPED_TRACE(words);
     const Outcome outcome = Numsim(words);
     EXPECT_THAT(outcome.err + outcome.out,
