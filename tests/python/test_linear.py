@@ -114,3 +114,11 @@ def test_mistakes_are_named(rng):
     _, saved = layer.forward(m["x"], m["w"])
     with pytest.raises(ValueError, match="g: expected a matrix of 40 x 24, found shape"):
         layer.backward(m["g"][:39], m["w"], saved)
+
+
+def test_gradient_rounding_may_be_an_sr():
+    recipe = ns.LinearRecipe("llm-int8", gradient_rounding=ns.SR(bits=8))
+    assert recipe.gemms["input-gradient"][0] == "int8 row sr:8"
+    for rounding in (ns.SR(seed=1), ns.SR(stream=2)):
+        with pytest.raises(ValueError, match="gradient_rounding: of an SR, a recipe takes bits and"):
+            ns.LinearRecipe("llm-int8", gradient_rounding=rounding)

@@ -38,6 +38,7 @@ class LinearRecipe:
                 raise TypeError(
                     f"LinearRecipe: unknown setting {key!r}{did_you_mean(key, known)}"
                 )
+        settings = {key: _text_of_rounding(key, value) for key, value in settings.items()}
         name = _settings.text(name, "recipe")
         if name in model_recipes():
             settings = {**settings_of_model_recipe(name), **settings}
@@ -84,6 +85,18 @@ class LinearRecipe:
     def __reduce__(self):
         rest = {key: value for key, value in self.settings.items() if key != "kind"}
         return _make, (self.settings["kind"], rest)
+
+
+def _text_of_rounding(key, value):
+    """Returns the text of an SR that a setting is, and any other value as it is."""
+    if not isinstance(value, SR):
+        return value
+    if value != SR(bits=value.bits, variant=value.variant) or value.random_bits is not None:
+        raise ValueError(
+            f"LinearRecipe: {key}: of an SR, a recipe takes bits and variant; the seed and the stream "
+            "belong to the layer (seed= of numsim.torch.convert, random= of numsim.Linear)"
+        )
+    return f"sr:{value.bits}:{value.variant}"
 
 
 def _make(kind, settings):
