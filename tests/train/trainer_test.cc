@@ -9,6 +9,7 @@
 #include "numsim/ops/elementwise.h"
 #include "numsim/random/streams.h"
 #include "numsim/train/internal/loss_history.h"
+#include "numsim/train/internal/run_summary.h"
 #include "tests/support/error_of.h"
 #include "tests/support/train_problem.h"
 
@@ -731,6 +732,18 @@ TEST(Trainer, TimesItsSteps) {
   EXPECT_GT(trainer.profile()[StepPhase::kData], 0);
   EXPECT_GT(trainer.profile()[StepPhase::kTelemetry], 0);
   EXPECT_LE(trainer.profile().Sum(), trainer.step_seconds());
+  const TrainSpeed speed = MeasureSpeed(trainer, /*rates=*/false);
+  EXPECT_EQ(speed.steps, 12u);
+  EXPECT_EQ(speed.seconds, trainer.step_seconds());
+  EXPECT_EQ(speed.fastest, trainer.fastest_step_seconds());
+  EXPECT_DOUBLE_EQ(speed.tokens_per_second, 12 * 64 / speed.seconds);
+  const double products = speed.profile[StepPhase::kProduct];
+  EXPECT_DOUBLE_EQ(speed.Share(StepPhase::kProduct), products / speed.seconds);
+  // One forward and two backward GEMMs of each layer.
+  EXPECT_DOUBLE_EQ(speed.layer_gflops,
+                   3 * 12 * trainer.model().ForwardFlops(config.train.batch) / products / 1e9);
+  EXPECT_EQ(speed.float32_gflops, 0);
+  EXPECT_GT(MeasureSpeed(trainer, /*rates=*/true).float32_gflops, 0);
   EXPECT_GT(trainer.fastest_step_seconds(), 0);
   EXPECT_LE(12 * trainer.fastest_step_seconds(), trainer.step_seconds());
   // A state has no times: those of the steps before it belong to another process.

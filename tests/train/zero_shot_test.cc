@@ -63,6 +63,7 @@ void ExpectJudged(const Examples& examples, size_t correct, size_t concepts) {
 
 TEST(ZeroShot, NothingHasNoAccuracy) {
   EXPECT_TRUE(std::isnan(ZeroShot().Accuracy()));
+  EXPECT_EQ((ZeroShot{1, 1, 2}).Accuracy(), 1);
   const ZeroShot judged = ZeroShotRetrieval().Judge();
   EXPECT_EQ(judged.images, 0u);
   EXPECT_EQ(judged.correct, 0u);
