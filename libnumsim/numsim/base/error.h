@@ -20,7 +20,7 @@ namespace numsim {
 
 class Error : public std::runtime_error {
  public:
-  // Replaces control characters in the message by '?', because it may quote user input.
+  // Makes the message one readable line (PrintableMessage), because it may quote user input.
   explicit Error(const std::string& message);
 
   // Returns an Error with a formatted message: one line that names the file, field, option or

@@ -40,10 +40,11 @@ class FunctionRef<Result(Arguments...)> {
 };
 
 // Returns the maximum number of threads that ParallelFor uses, >= 1. The default is OMP_NUM_THREADS
-// or the number of cores.
+// or the number of cores. Throws Error if the default is above kMostThreads (base/thread_limit.h).
 int ThreadCount();
 
-// Sets the thread count of every later parallel loop in the process. Throws Error if threads < 1.
+// Sets the thread count of every later parallel loop in the process. Throws Error unless it is from 1
+// to kMostThreads.
 void SetThreadCount(int threads);
 
 // Calls body(begin, end) for consecutive chunks that cover [0, n) exactly once. All chunks except
