@@ -5,6 +5,7 @@
 #include <system_error>
 
 #include "apps/command.h"
+#include "apps/figure_options.h"
 #include "numsim/base/error.h"
 #include "numsim/train/comparison.h"
 
@@ -14,6 +15,7 @@ namespace {
 struct CompareOptions {
   std::vector<std::string> directories;
   std::string out;
+  FigureArguments look;
 };
 
 // Throws Error for a result of `numsim run`, which a user may well give.
@@ -32,7 +34,8 @@ int RunCompare(const CompareOptions& options) {
   for (const std::filesystem::path& directory : directories) RefuseExperiment(directory);
   const TrainComparison comparison = CompareTrainings(directories);
   std::vector<std::filesystem::path> written;
-  if (!options.out.empty()) written = WriteComparison(comparison, options.out);
+  if (!options.out.empty())
+    written = WriteComparison(comparison, options.out, StyleOf(options.look));
   fmt::print("{}", ComparisonText(comparison));
   if (!written.empty()) fmt::print("\nwritten:\n");
   for (const std::filesystem::path& path : written) fmt::print("  {}\n", path.string());
@@ -53,6 +56,10 @@ void AddCompareCommand(Program& program) {
                   "Also draw the curves: NAME.svg, NAME.pdf and NAME.gp, with the data as NAME.csv "
                   "(default: only print)")
       ->check(NotEmpty());
+  AddFigureOptions(sub, options->look);
+  for (const char* const option : {"--width", "--font", "--panels"}) {
+    sub->get_option(option)->needs("--out");
+  }
   Example(sub, "numsim compare results/train/a results/train/b --out results/a-and-b");
   Choose(program, sub, [options] { return RunCompare(*options); });
 }

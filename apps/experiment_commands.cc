@@ -7,9 +7,12 @@
 #include <charconv>
 #include <cstdio>
 #include <cstdlib>
+#include <filesystem>
+#include <system_error>
 
 #include "apps/claim_text.h"
 #include "apps/command.h"
+#include "apps/figure_options.h"
 #include "apps/interruption.h"
 #include "apps/run_options.h"
 #include "apps/wrapped_text.h"
@@ -128,14 +131,15 @@ std::pair<int, int> ParseShard(const std::string& text) {
 
 void PrintReport(const RunReport& report, const std::string& out) {
   if (report.trials_missing > 0) {
-    fmt::print("{} of {} trials are finished; {} are left to other shards of {}\n",
-               report.trials_total - report.trials_missing,
-               report.trials_total,
-               report.trials_missing,
-               out);
+    fmt::print(
+        "all {} trials of this shard are finished; {} of the {} of all are left to other shards of {}\n",
+        report.shard_total,
+        report.trials_missing,
+        report.trials_total,
+        out);
     return;
   }
-  fmt::print("{}\n", report.summary);
+  if (!report.summary.empty()) fmt::print("{}\n", report.summary);
   fmt::print("written to {}:\n", out);
   for (const std::string& file : report.outputs) fmt::print("  {}\n", file);
   if (!report.notice.empty()) fmt::print("{}\n", report.notice);
@@ -175,9 +179,10 @@ int RunUntilInterrupted(const Experiment& experiment,
   }
   if (report.interrupted) {
     return Stopped(options,
-                   fmt::format("with {} of {} trials finished",
-                               report.trials_total - report.trials_missing,
-                               report.trials_total));
+                   fmt::format("with {} of {} trials{} finished",
+                               report.shard_total - report.shard_missing,
+                               report.shard_total,
+                               options.shard_count > 1 ? " of this shard" : ""));
   }
   PrintReport(report, options.out.string());
   return 0;
@@ -202,6 +207,16 @@ int Run(const Experiment& experiment,
   options.progress = isatty(STDERR_FILENO) != 0;
   options.command = program.command_line;
   return RunUntilInterrupted(experiment, options, arguments.grace);
+}
+
+// Throws Error for a directory of `numsim train`, which a user may well give.
+void RefuseTraining(const std::filesystem::path& directory) {
+  std::error_code ignored;
+  if (!std::filesystem::exists(directory / "config.toml", ignored)) return;
+  throw Error::Format(
+      "{0}: is a training of `numsim train`; `numsim compare {0} OTHER --out NAME` draws trainings, "
+      "with --width and --panels too",
+      directory.string());
 }
 
 void AddRunOf(Program& program, CLI::App* run, const Experiment& experiment) {
@@ -314,15 +329,36 @@ void AddMergeCommand(Program& program) {
 }
 
 void AddPlotCommand(Program& program) {
-  auto directory = std::make_shared<std::string>();
+  struct Options {
+    std::string directory, out;
+    std::vector<std::string> figures;
+    FigureArguments look;
+  };
+  auto options = std::make_shared<Options>();
   CLI::App* sub = program.app.add_subcommand(
       "plot",
       "Redraw the figures and rewrite the summary of a result directory from its CSV files");
-  sub->add_option("RESULT_DIR", *directory, "Result directory of a completed `numsim run`")
+  sub->add_option("RESULT_DIR", options->directory, "Result directory of a completed `numsim run`")
       ->required();
-  Example(sub, "numsim plot results/update-fidelity");
-  Choose(program, sub, [directory] {
-    PrintReport(experiments::Redraw(*directory), *directory);
+  sub->add_option("--out",
+                  options->out,
+                  "Directory for the figures; RESULT_DIR then stays as it is (default: RESULT_DIR)")
+      ->check(NotEmpty());
+  sub->add_option("--figure",
+                  options->figures,
+                  "Name of a figure to draw, without extension; repeatable (default: all)")
+      ->expected(1)
+      ->take_all()
+      ->check(NotEmpty());
+  AddFigureOptions(sub, options->look);
+  Example(sub,
+          "numsim plot results/update-fidelity --width 3.3 --panels 1,3 --figure "
+          "update-fidelity-bf16 --out paper");
+  Choose(program, sub, [options] {
+    RefuseTraining(options->directory);
+    const RunReport report = experiments::Redraw(
+        options->directory, {StyleOf(options->look), options->figures, options->out});
+    PrintReport(report, options->out.empty() ? options->directory : options->out);
     return 0;
   });
 }

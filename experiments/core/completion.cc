@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <algorithm>
 #include <iterator>
 #include <nlohmann/json.hpp>
 #include <set>
@@ -124,6 +125,23 @@ Manifest DescribeRun(const Experiment& experiment,
   return manifest;
 }
 
+bool IsChosen(const Figure& figure, const std::vector<std::string>& names) {
+  return names.empty() || std::find(names.begin(), names.end(), figure.name) != names.end();
+}
+
+// Throws Error naming the first name that no figure has.
+void CheckNames(const std::vector<Figure>& figures, const std::vector<std::string>& names) {
+  std::vector<std::string> known;
+  known.reserve(figures.size());
+  for (const Figure& figure : figures) known.push_back(figure.name);
+  for (const std::string& name : names) {
+    if (std::find(known.begin(), known.end(), name) != known.end()) continue;
+    throw Error::Format("--figure {}: these results have no such figure; expected one of {}",
+                        name,
+                        fmt::join(known, ", "));
+  }
+}
+
 }  // namespace
 
 std::vector<Trial> ListTrials(const Experiment& experiment, const Settings& settings) {
@@ -140,21 +158,37 @@ std::vector<JudgedClaim> JudgeTrials(const Experiment& experiment,
   return Judge(experiment.claims, settings, MakeTables(experiment, settings, finished));
 }
 
-void WriteFiguresAndSummary(const Experiment& experiment,
-                            const Settings& settings,
-                            const Tables& tables,
-                            const fs::path& directory,
-                            RunReport& report) {
+void WriteFigures(const Experiment& experiment,
+                  const Settings& settings,
+                  const Tables& tables,
+                  const Drawing& drawing,
+                  const fs::path& directory,
+                  RunReport& report) {
   std::vector<Figure> figures;
   if (experiment.figures) figures = experiment.figures(settings, tables);
+  CheckNames(figures, drawing.figures);
   for (const Figure& figure : figures) {
-    for (std::string& file : DrawFigure(figure, directory)) {
+    if (!IsChosen(figure, drawing.figures)) {
+      for (const char* const extension : {".gp", ".svg", ".pdf"}) {
+        const std::string file = figure.name + extension;
+        if (Exists(directory / file)) report.outputs.push_back(file);
+      }
+      continue;
+    }
+    for (std::string& file : DrawFigure(figure, directory, drawing.style)) {
       report.outputs.push_back(std::move(file));
     }
   }
   if (!figures.empty() && GnuplotVersion().empty()) {
     report.notice = fmt::format(kFiguresNeedGnuplot, directory.string());
   }
+}
+
+void WriteSummary(const Experiment& experiment,
+                  const Settings& settings,
+                  const Tables& tables,
+                  const fs::path& directory,
+                  RunReport& report) {
   const std::vector<JudgedClaim> judged = Judge(experiment.claims, settings, tables);
   const std::string scale = experiment.scale ? experiment.scale(settings, tables) : "";
   if (!judged.empty()) {
@@ -182,7 +216,8 @@ void Complete(const Experiment& experiment,
     report.outputs.push_back(table.name + ".csv");
     WriteCsv(directory / report.outputs.back(), tables.at(table.name));
   }
-  WriteFiguresAndSummary(experiment, settings, tables, directory, report);
+  WriteFigures(experiment, settings, tables, {}, directory, report);
+  WriteSummary(experiment, settings, tables, directory, report);
 
   Manifest manifest = DescribeRun(experiment, settings, std::move(commits), command);
   for (const std::string& output : report.outputs) {

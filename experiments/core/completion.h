@@ -28,13 +28,23 @@ std::vector<JudgedClaim> JudgeTrials(const Experiment& experiment,
                                      const Settings& settings,
                                      const FinishedTrials& finished);
 
-// Draws the figures and writes the summary into `directory`. Adds these files to report.outputs and
-// sets the report's summary, claims and notice.
-void WriteFiguresAndSummary(const Experiment& experiment,
-                            const Settings& settings,
-                            const Tables& tables,
-                            const std::filesystem::path& directory,
-                            RunReport& report);
+// Draws the figures of `drawing` from the tables into `directory`. Adds their files to
+// report.outputs, also those of other figures that are there, and sets the report's notice. Throws
+// Error for a figure that the experiment does not have, before anything is written.
+void WriteFigures(const Experiment& experiment,
+                  const Settings& settings,
+                  const Tables& tables,
+                  const Drawing& drawing,
+                  const std::filesystem::path& directory,
+                  RunReport& report);
+
+// Writes verdicts and summary into `directory`. Adds these files to report.outputs and sets the
+// report's summary and claims.
+void WriteSummary(const Experiment& experiment,
+                  const Settings& settings,
+                  const Tables& tables,
+                  const std::filesystem::path& directory,
+                  RunReport& report);
 
 // Writes tables, figures, summary and, last of all, the manifest into `directory`. Sets the
 // report's outputs, summary, claims and notice. Requires the rows of every trial in `finished`, and

@@ -20,6 +20,12 @@ namespace {
 
 namespace fs = std::filesystem;
 
+void MakeDirectory(const fs::path& path) {
+  std::error_code error;
+  fs::create_directories(path, error);
+  if (error) throw Error::Format("{}: cannot be created: {}", path.string(), error.message());
+}
+
 void RequireComplete(const fs::path& directory) {
   for (const std::string_view name : {kSettingsFile, kManifestFile}) {
     if (Exists(directory / name)) continue;
@@ -113,12 +119,12 @@ void UpdateManifest(const fs::path& directory, std::vector<std::string> outputs)
 
 }  // namespace
 
-RunReport Redraw(const Experiment& experiment, const fs::path& directory) {
+RunReport Redraw(const Experiment& experiment, const fs::path& directory, const Drawing& drawing) {
   RequireComplete(directory);
   StoredSettings stored = ReadSettingsOf(experiment, directory / kSettingsFile);
   // Results may be archived without their journals; then no run can be using the directory.
   std::optional<DirectoryLock> lock;
-  if (Exists(directory / kJournalFolder)) {
+  if (drawing.out.empty() && Exists(directory / kJournalFolder)) {
     lock.emplace(directory / kJournalFolder / kLockFile, DirectoryLock::IfHeld::kWait);
   }
 
@@ -132,13 +138,20 @@ RunReport Redraw(const Experiment& experiment, const fs::path& directory) {
     if (stored.former_names) ReplaceFormerNames(experiment, tables[spec.name]);
     report.outputs.push_back(spec.name + ".csv");
   }
-  WriteFiguresAndSummary(experiment, stored.settings, tables, directory, report);
+  if (!drawing.out.empty()) {
+    report.outputs.clear();
+    MakeDirectory(drawing.out);
+    WriteFigures(experiment, stored.settings, tables, drawing, drawing.out, report);
+    return report;
+  }
+  WriteFigures(experiment, stored.settings, tables, drawing, directory, report);
+  WriteSummary(experiment, stored.settings, tables, directory, report);
   UpdateManifest(directory, report.outputs);
   report.outputs.emplace_back(kManifestFile);
   return report;
 }
 
-RunReport Redraw(const fs::path& directory) {
+RunReport Redraw(const fs::path& directory, const Drawing& drawing) {
   RequireComplete(directory);
   const std::string name = ReadSettings(directory / kSettingsFile).experiment;
   const Experiment* experiment = FindExperiment(name);
@@ -146,7 +159,7 @@ RunReport Redraw(const fs::path& directory) {
     throw Error::Format(
         "{}: holds results of \"{}\", which this numsim does not have", directory.string(), name);
   }
-  return Redraw(*experiment, directory);
+  return Redraw(*experiment, directory, drawing);
 }
 
 }  // namespace numsim::experiments

@@ -249,6 +249,11 @@ RunReport RunLook(Task task, const Command& command) {
   KeepOnly(task.all, finished);
   report.trials_total = task.all.size();
   report.trials_missing = report.trials_total - finished.size();
+  report.shard_total = task.shard.size();
+  report.shard_missing =
+      static_cast<size_t>(std::count_if(task.shard.begin(), task.shard.end(), [&](size_t trial) {
+        return !finished.contains(trial);
+      }));
   report.interrupted = IsInterrupted(task);
   if (report.trials_missing == 0 && !report.interrupted) {
     SyncJournals(out);

@@ -43,6 +43,8 @@ struct RunReport {
   size_t trials_total = 0;           // trials of the whole experiment
   size_t trials_run = 0;             // trials run by this call
   size_t trials_missing = 0;         // still to be run by other shards or after --resume
+  size_t shard_total = 0;            // trials of the shard of this call
+  size_t shard_missing = 0;          // of them, still to be run after --resume
   bool interrupted = false;          // stopped by RunOptions::interrupted; --resume goes on
   std::vector<std::string> outputs;  // written files relative to `out`; only when complete
   std::string summary;               // text of summary.txt; only when complete
@@ -92,14 +94,25 @@ RunReport Merge(const Experiment& experiment,
                 const std::vector<std::string>& command,
                 const std::vector<std::string>& allow = {});
 
+// How figures are drawn again.
+struct Drawing {
+  FigureStyle style = {};
+  std::vector<std::string> figures = {};  // their names; empty: all
+  // If not empty, the figures are written here, nothing else is, and the results stay as they are.
+  std::filesystem::path out = {};
+};
+
 // Draws the figures and writes the summary of a finished `directory` again from its CSV files
 // (`numsim plot`), and updates the list of outputs in its manifest. Runs no trial and needs no
-// journal. Throws Error when `directory` is not complete, holds results of another experiment, or
-// when a CSV file is not the one that the manifest lists.
-RunReport Redraw(const Experiment& experiment, const std::filesystem::path& directory);
+// journal. Throws Error when `directory` is not complete, holds results of another experiment, when
+// a CSV file is not the one that the manifest lists, for an unknown name of a figure, and as
+// DrawFigure does.
+RunReport Redraw(const Experiment& experiment,
+                 const std::filesystem::path& directory,
+                 const Drawing& drawing = {});
 
 // Redraws the results of the experiment that settings.json names.
-RunReport Redraw(const std::filesystem::path& directory);
+RunReport Redraw(const std::filesystem::path& directory, const Drawing& drawing = {});
 
 // Returns the text of summary.txt: settings, then claims with results and verdicts, then notes.
 std::string SummaryText(const Experiment& experiment,

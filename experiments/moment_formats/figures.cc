@@ -124,21 +124,17 @@ Figure LossFigure(const Frame& curves) {
 // The number of lines that can be told apart in a panel.
 constexpr size_t kMostLines = 8;
 
-// Merges the groups of a single pair into shared panels, after the other groups.
-std::vector<Group> MixSingles(const std::vector<Group>& groups) {
-  std::vector<Group> result, mixed;
+// Returns shared panels for the pairs that are alone in their group.
+std::vector<Group> SinglePairs(const std::vector<Group>& groups) {
+  std::vector<Group> mixed;
   for (const Group& group : groups) {
-    if (group.pairs.size() != 1) {
-      result.push_back(group);
-      continue;
-    }
+    if (group.pairs.size() != 1) continue;
     if (mixed.empty() || mixed.back().pairs.size() == kMostLines) {
       mixed.push_back({"", "", {}, "single pairs, m / v"});
     }
     mixed.back().pairs.push_back(group.pairs.front());
   }
-  result.insert(result.end(), mixed.begin(), mixed.end());
-  return result;
+  return mixed;
 }
 
 // Returns the loss that fp32 gained from the first record to the last.
@@ -147,38 +143,83 @@ double GainOf(const Frame& curves) {
   return baseline.y.front() - baseline.y.back();
 }
 
-// Extends the range of y to the lowest final loss of the curves that reach the last step, if the
-// panel would otherwise be too low for all of them.
-void ReachLowestCurve(Panel& panel) {
+// The values that a panel of gaps should show.
+struct GapRange {
+  double low = 0, high = 0;
+  bool above = false;  // all curves that reach the last step end above the cut
+};
+
+// Returns the range of the curves that reach the last step, with their bands, cut at `most` and
+// -most. A panel whose curves all end above shows the lowest.
+GapRange RangeOf(const Panel& panel, double most) {
+  GapRange range;
   double lowest = std::numeric_limits<double>::infinity();
   for (const Series& series : panel.series) {
-    const bool whole = !series.x.empty() && series.x.back() == panel.x.high;
-    if (whole) lowest = std::min(lowest, series.y.back());
+    if (series.x.empty() || series.x.back() != panel.x.high) continue;
+    lowest = std::min(lowest, series.y.back());
+    for (const std::vector<double>* const values : {&series.y, &series.low, &series.high}) {
+      for (const double value : *values) {
+        range.low = std::min(range.low, std::max(value, -most));
+        range.high = std::max(range.high, std::min(value, most));
+      }
+    }
   }
-  if (std::isfinite(lowest) && lowest > panel.y.high) panel.y.high = 1.2 * lowest;
+  range.above = std::isfinite(lowest) && lowest > most;
+  if (range.above) range.high = 1.2 * lowest;
+  return range;
 }
 
-Figure GapFigure(const Frame& curves) {
-  Figure figure{"moment-gap", "Training loss minus that of fp32 moments", 2, {}, "curves.csv"};
+// Sets the range of y of the panels. They share it, except those whose curves are all above it.
+void SetRanges(std::vector<Panel>& panels, double gain) {
+  const double most = 0.15 * gain;
+  GapRange all{.low = -0.005 * gain, .high = 0.005 * gain};  // not narrower than this
+  for (const Panel& panel : panels) {
+    const GapRange range = RangeOf(panel, most);
+    if (range.above) continue;
+    all.low = std::min(all.low, range.low);
+    all.high = std::max(all.high, range.high);
+  }
+  for (Panel& panel : panels) {
+    const GapRange own = RangeOf(panel, most);
+    const GapRange& range = own.above ? own : all;
+    const double room = own.above ? 0 : 0.04 * (range.high - range.low);
+    panel.y.low = range.low - room;
+    panel.y.high = range.high + room;
+  }
+}
+
+Figure GapFigure(const char* name, const Frame& curves, const std::vector<Group>& groups) {
+  Figure figure{name, "Training loss minus that of fp32 moments", 2, {}, "curves.csv"};
   const Frame baseline = RowsOf(curves, kBaseline);
-  const double gain = GainOf(curves);
   std::map<std::string, int> styles;
-  for (const Group& group : MixSingles(GroupsOf(PairsIn(curves)))) {
-    if (group.pairs.empty()) continue;
+  for (const Group& group : groups) {
     Panel panel;
     panel.title = group.title;
     panel.x = AxisOf(curves, "step", "step");
-    panel.y = {.label = "gap, nats per token", .low = -0.03 * gain, .high = 0.15 * gain};
+    panel.y.label = "gap, nats per token";
     for (const MomentPair& pair : group.pairs) {
       Series series = GapLine(RowsOf(curves, pair), baseline, "step", "loss");
       series.label = group.v.empty() ? pair.Text() : "m in " + FormatPart(pair.m);
       series.style = styles.emplace(series.label, static_cast<int>(styles.size())).first->second;
       panel.series.push_back(std::move(series));
     }
-    ReachLowestCurve(panel);
     figure.panels.push_back(std::move(panel));
   }
+  SetRanges(figure.panels, GainOf(curves));
   return figure;
+}
+
+// Returns a figure of the groups of several pairs and one of the single pairs, which have colours of
+// their own; without those that are empty.
+std::vector<Figure> GapFigures(const Frame& curves) {
+  std::vector<Figure> figures;
+  if (!(GainOf(curves) > 0)) return figures;
+  std::vector<Group> groups = GroupsOf(PairsIn(curves));
+  figures.push_back(GapFigure("moment-gap-pairs", curves, SinglePairs(groups)));
+  std::erase_if(groups, [](const Group& group) { return group.pairs.size() < 2; });
+  figures.insert(figures.begin(), GapFigure("moment-gap", curves, groups));
+  std::erase_if(figures, [](const Figure& figure) { return figure.panels.empty(); });
+  return figures;
 }
 
 // Returns the figure of flushed second moments; it shows each v with its first m in the table.
@@ -218,10 +259,7 @@ std::vector<Figure> Figures(const Settings& settings, const Tables& tables) {
   if (has(kCurvesTable)) {
     const Frame curves = shown(kCurvesTable);
     figures.push_back(LossFigure(curves));
-    if (GainOf(curves) > 0) {
-      Figure gaps = GapFigure(curves);
-      if (!gaps.panels.empty()) figures.push_back(std::move(gaps));
-    }
+    for (Figure& figure : GapFigures(curves)) figures.push_back(std::move(figure));
   }
   if (has(kFlushedTable)) {
     Figure flushed = FlushedFigure(shown(kFlushedTable));

@@ -103,6 +103,7 @@ std::vector<Figure> VarianceFigures(const Settings& settings, const Frame& rows)
   Figure variance{
       "error-variance", "Variance of the quantised inner product's error", 2, {}, "variance.csv"};
   Figure ratio{"eq12-ratio", "Measured variance over Eq. 12", 2, {}, "variance.csv"};
+  variance.same_y = ratio.same_y = true;
   for (const Frame& source : rows.Where("granularity", granularity).By({"source"})) {
     const std::string title = source.Text("source") + ", " + granularity + "-wise, nearest-even";
     variance.panels.push_back(
@@ -123,6 +124,7 @@ Figure RelativeFigure(const Settings& settings, const Frame& rows) {
                 static_cast<int>(sources.size()),
                 {},
                 "variance.csv"};
+  figure.same_y = true;
   for (const EqualGranularities& group : GroupsOf(settings, rows)) {
     const Frame of_group = rows.Where("granularity", group.front());
     for (const std::string& source : sources) {

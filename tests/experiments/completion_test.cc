@@ -159,6 +159,32 @@ TEST_F(CompletionTest, RedrawNeedsNeitherTrialsNorJournals) {
   EXPECT_EQ(after, before) << "the rest still describes the run";
 }
 
+TEST_F(CompletionTest, FiguresOfAnotherSizeGoToAFolderOfTheirOwn) {
+  const fs::path out = Directory("out"), paper = Directory("for/the/paper");
+  Run(WithFigure(), Options(out));
+  const Results results = ResultsIn(out);
+  const std::string script = Bytes(out / "sums.gp");
+  Drawing drawing{.style = {.width = 3.3, .font = 7}, .out = paper};
+  const RunReport report = Redraw(WithFigure(), out, drawing);
+  EXPECT_EQ(ResultsIn(out), results);
+  EXPECT_EQ(Bytes(out / "sums.gp"), script);
+  EXPECT_THAT(Bytes(paper / "sums.gp"), HasSubstr("size 3.300in"));
+  EXPECT_EQ(report.outputs.front(), "sums.gp");
+  EXPECT_EQ(report.summary, "");
+
+  drawing.figures = {"sum"};
+  EXPECT_EQ(ErrorOf([&] { Redraw(WithFigure(), out, drawing); }),
+            "--figure sum: these results have no such figure; expected one of sums");
+  drawing.figures.clear();
+  drawing.style.panels = {2};
+  EXPECT_THAT(ErrorOf([&] { Redraw(WithFigure(), out, drawing); }), HasSubstr("has no panel 2"));
+
+  // Without a folder the figures of the results are replaced, and the manifest follows.
+  const RunReport replaced = Redraw(WithFigure(), out, {.style = {.width = 3.3, .font = 7}});
+  EXPECT_EQ(Bytes(out / "sums.gp"), Bytes(paper / "sums.gp"));
+  ExpectManifestFits(out, replaced);
+}
+
 TEST_F(CompletionTest, RedrawOfAnUnfinishedRunIsAnError) {
   const fs::path out = Directory("out");
   EXPECT_EQ(ErrorOf([&] { Redraw(WithFigure(), out); }),

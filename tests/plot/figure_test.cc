@@ -189,6 +189,140 @@ TEST(LayOut, PanelsAndLegendDoNotOverlap) {
   }
 }
 
+// Returns the width of a panel's plot in inches.
+double PlotWidth(const FigureLayout& layout, size_t panel) {
+  return (layout.panels[panel].right - layout.panels[panel].left) * layout.width_inches;
+}
+
+TEST(LayOut, AGivenWidthIsKeptAndPanelsStandBelowEachOther) {
+  Figure figure = Simple();
+  figure.columns = 2;
+  figure.panels.push_back(figure.panels[0]);
+  for (const auto& [width, columns] : {std::pair{3.3, 1}, {5.0, 2}, {6.8, 2}, {20.0, 2}}) {
+    const FigureStyle style{.width = width};
+    const FigureLayout layout = LayOut(Arranged(figure, style), style);
+    EXPECT_NEAR(layout.width_inches, width, 1e-9);
+    EXPECT_EQ(layout.panels[0].left == layout.panels[1].left, columns == 1) << width;
+    EXPECT_NEAR(PlotWidth(layout, 0), PlotWidth(layout, 1), 1e-9);
+    EXPECT_GT(PlotWidth(layout, 0), 0.6 * width / columns);
+  }
+}
+
+TEST(LayOut, TextOfAnotherSizeTakesItsRoom) {
+  const Figure figure = Simple();
+  const FigureLayout small = LayOut(figure, {.width = 3.3, .font = 6});
+  const FigureLayout large = LayOut(figure, {.width = 3.3, .font = 12});
+  EXPECT_LT(PlotWidth(large, 0), PlotWidth(small, 0));
+  EXPECT_LT(large.panels[0].top * large.height_inches, large.height_inches - 0.3);
+  const std::string script = GnuplotScript(figure, {.width = 3.3, .font = 12});
+  EXPECT_THAT(script, HasSubstr("font 'Helvetica,12'"));
+  EXPECT_THAT(script, HasSubstr("font ',13'"));
+}
+
+TEST(LayOut, TooSmallAWidthIsAnErrorThatNamesOneThatIsEnough) {
+  const Figure figure = Simple();
+  const std::string message = ErrorOf([&] { LayOut(figure, {.width = 1, .font = 20}); });
+  ExpectMessage(message, {"figure loss", "1 inches", "20 points", "expected at least 2"});
+  const double enough = std::stod(message.substr(message.rfind("least ") + 6));
+  EXPECT_NO_THROW(LayOut(figure, {.width = enough, .font = 20}));
+}
+
+TEST(LayOut, TheLabelOfTheYAxisIsBesideTheLabelsOfItsTics) {
+  Figure figure = Simple();
+  figure.panels[0].series = {Line("a", 0, {1, 2}, {0.00012, 0.00023})};
+  figure.panels[0].y.log10 = false;
+  for (const double width : {0.0, 3.3}) {
+    const FigureLayout layout = LayOut(figure, {.width = width});
+    const double room = (layout.panels[0].left - layout.panels[0].y_label_x) * layout.width_inches;
+    EXPECT_GT(room, 7 * 0.06) << "0.00012 has seven characters";
+    EXPECT_GT(layout.panels[0].y_label_x * layout.width_inches, 0.05);
+  }
+}
+
+TEST(LayOut, LongLabelsAreBroken) {
+  Figure figure = Simple();
+  const std::string words =
+      "some words that are far too many for a column of a paper, and some more";
+  figure.panels[0].x.label = figure.panels[0].y.label = words;
+  figure.panels[0].series[0].label = words;
+  const FigureLayout layout = LayOut(figure, {.width = 3.3});
+  EXPECT_GT(layout.panels[0].x_label_lines.size(), 1u);
+  EXPECT_GT(layout.panels[0].y_label_lines.size(), 1u);
+  EXPECT_EQ(layout.legend_columns, 1);
+  EXPECT_EQ(layout.legend_lines[0].size(), 2u);
+  EXPECT_GT(LayOut(figure, {.width = 3.3}).height_inches,
+            LayOut(Simple(), {.width = 3.3}).height_inches + 0.3);
+}
+
+TEST(Arranged, ShowsThePanelsOfTheStyleInItsOrder) {
+  Figure figure = Simple();
+  for (const char* const title : {"second", "third"}) {
+    figure.panels.push_back(figure.panels[0]);
+    figure.panels.back().title = title;
+  }
+  const Figure chosen = Arranged(figure, {.panels = {3, 1}});
+  ASSERT_EQ(chosen.panels.size(), 2u);
+  EXPECT_EQ(chosen.panels[0].title, "third");
+  EXPECT_EQ(chosen.panels[1].title, "e4m3fn_sr");
+  for (const size_t number : {0, 4}) {
+    ExpectMessage(ErrorOf([&] { Arranged(figure, {.panels = {number}}); }),
+                  {"figure loss", "no panel", "1 to 3"});
+  }
+}
+
+TEST(Arranged, PanelsShareTheRangeOfAllValuesUnlessTheyHaveTheirOwn) {
+  Figure figure = Simple();
+  figure.same_y = true;
+  figure.panels.push_back(figure.panels[0]);
+  figure.panels[1].series = {Line("a", 0, {1, 2}, {1e-3, 1})};
+  figure.panels.push_back(figure.panels[0]);
+  figure.panels[2].y.low = 1;
+  figure.panels[2].y.high = 2;
+  const std::vector<Panel> panels = Arranged(figure, {}).panels;
+  EXPECT_EQ(panels[0].y.low, panels[1].y.low);
+  EXPECT_EQ(panels[0].y.high, panels[1].y.high);
+  EXPECT_TRUE(panels[0].y.low < 1e-3 && panels[0].y.high > 30);
+  EXPECT_EQ(panels[2].y.high, 2);
+}
+
+TEST(LegendOf, PointsThatNoLineJoinsAreShownWithoutALine) {
+  Figure figure = Simple();
+  figure.panels[0].series = {Line("one", 0, {1}, {1}),
+                             Line("apart", 1, {1, 2, 3}, {1, NAN, 1}),
+                             Line("line", 2, {1, 2, 3}, {1, 1, NAN})};
+  const std::vector<LegendEntry> legend = LegendOf(figure);
+  ASSERT_EQ(legend.size(), 3u);
+  EXPECT_FALSE(legend[0].line);
+  EXPECT_FALSE(legend[1].line);
+  EXPECT_TRUE(legend[2].line);
+  EXPECT_THAT(GnuplotScript(figure), HasSubstr("2 with points"));
+  figure.panels.push_back(figure.panels[0]);
+  figure.panels[1].series[0] = Line("one", 0, {1, 2}, {1, 2});
+  EXPECT_TRUE(LegendOf(figure)[0].line) << "a line in another panel";
+}
+
+TEST(GnuplotScript, CurvesThatCoincideHaveTheirMarkersAtDifferentPoints) {
+  std::vector<double> x(100), y(100);
+  for (size_t i = 0; i < x.size(); ++i) x[i] = y[i] = 1 + static_cast<double>(i);
+  Figure figure = Simple();
+  figure.panels[0].series = {Line("a", 0, x, y), Line("b", 1, x, y), Line("c", 4, x, y)};
+  const std::string script = GnuplotScript(figure);
+  for (const char* const every : {"every 5::0", "every 5::1", "every 5::4"}) {
+    EXPECT_THAT(script, HasSubstr(every));
+  }
+  figure.panels[0].series[0].low = figure.panels[0].series[0].high = y;
+  EXPECT_THAT(GnuplotScript(figure), HasSubstr("filledcurves"));
+  figure.panels[0].series[0].error_bars = true;
+  EXPECT_THAT(GnuplotScript(figure), Not(HasSubstr("filledcurves")));
+  EXPECT_THAT(GnuplotScript(figure), HasSubstr("yerrorbars"));
+}
+
+TEST(WrapMarkup, BreaksNeverWithinBracesAndCountsWhatIsShown) {
+  const TextLines lines = WrapMarkup("norm {/Italic x y} of x_{max} z", 12);
+  EXPECT_EQ(lines, (TextLines{"norm {/Italic x y} of", "x_{max} z"}));
+  EXPECT_TRUE(WrapMarkup("", 5).empty());
+}
+
 TEST(WrapText, BreaksAtBlanksOnly) {
   EXPECT_EQ(WrapText("one two three", 7), (std::vector<std::string>{"one two", "three"}));
   EXPECT_EQ(WrapText("unbreakable", 4), std::vector<std::string>{"unbreakable"});

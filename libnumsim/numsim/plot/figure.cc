@@ -79,8 +79,10 @@ std::string GnuplotVersion() {
   return answer->output.substr(kPrefix.size(), end - kPrefix.size());
 }
 
-std::vector<std::string> DrawFigure(const Figure& figure, const fs::path& directory) {
-  const std::string script = GnuplotScript(figure);
+std::vector<std::string> DrawFigure(const Figure& figure,
+                                    const fs::path& directory,
+                                    const FigureStyle& style) {
+  const std::string script = GnuplotScript(figure, style);
   std::vector<std::string> written = {figure.name + ".gp"};
   const fs::path script_path = directory / written[0];
   WriteFileAtomically(script_path, script);

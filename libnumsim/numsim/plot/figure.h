@@ -22,6 +22,7 @@ struct Series {
   std::vector<double> x = {}, y = {};
   // Ends of an interval around each y, shown as a band, or as an error bar if there is one point.
   std::vector<double> low = {}, high = {};
+  bool error_bars = false;  // an error bar at every point instead of a band
 };
 
 struct Axis {
@@ -54,14 +55,26 @@ struct Figure {
   std::vector<Panel> panels = {};
   // The name of the CSV from which the figure was computed; written as a comment in the script.
   std::string source_csv = {};
+  bool same_y = false;  // panels without a range of y of their own show the same one
+};
+
+// The size and the choice of panels with which a figure is drawn, e.g. for a column of a paper.
+struct FigureStyle {
+  // Inches, from 1 to 40. The panels then stand in as many columns as are legible, at most
+  // Figure::columns. 0: about 3.4 inches per column of panels, plus the space for the names of bars.
+  double width = 0;
+  double font = 8;  // size of the text in points, from 4 to 40; the figure's title is 1 pt larger
+  std::vector<size_t> panels = {};  // numbers, counted from 1, in this order; empty: all
 };
 
 // Writes DIR/NAME.gp and, if gnuplot is found, DIR/NAME.svg and DIR/NAME.pdf. Returns the paths
-// written, relative to `directory`. `gnuplot NAME.gp` in DIR redraws both. The same figure and
-// gnuplot give the same bytes (the PDF is dated 1970). Figures are sized for a paper: about 3.4
-// inches per column of panels, plus the space for the names of bars, with sans-serif text of 8 pt
-// or more. Throws Error if a file cannot be written or gnuplot fails (with gnuplot's output).
-std::vector<std::string> DrawFigure(const Figure& figure, const std::filesystem::path& directory);
+// written, relative to `directory`. `gnuplot NAME.gp` in DIR redraws both. The same figure, style
+// and gnuplot give the same bytes (the PDF is dated 1970). The text is sans-serif. Throws Error if
+// the figure lacks a panel of the style, if it does not fit into the style's width, if a file cannot
+// be written or gnuplot fails (with gnuplot's output).
+std::vector<std::string> DrawFigure(const Figure& figure,
+                                    const std::filesystem::path& directory,
+                                    const FigureStyle& style = {});
 
 // Returns the version of the gnuplot on the PATH; "" if there is none that can write SVG and PDF.
 std::string GnuplotVersion();

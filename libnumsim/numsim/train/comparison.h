@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "numsim/models/model_config.h"
+#include "numsim/plot/figure.h"
 
 namespace numsim {
 
@@ -46,6 +47,7 @@ std::string ComparisonText(const TrainComparison& comparison);
 // the steps that both have. An extension .svg, .pdf, .gp or .csv of `out` is ignored. Returns the
 // paths written. Throws Error if one of these files exists, naming it; nothing is written then.
 std::vector<std::filesystem::path> WriteComparison(const TrainComparison& comparison,
-                                                   const std::filesystem::path& out);
+                                                   const std::filesystem::path& out,
+                                                   const FigureStyle& style = {});
 
 }  // namespace numsim

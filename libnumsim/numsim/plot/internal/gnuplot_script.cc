@@ -32,7 +32,6 @@ set tics nomirror out scale 0.6, 0.3 textcolor rgb 'black'
 set grid xtics ytics back linetype 1 linecolor rgb '#DDDDDD' linewidth 0.5 dashtype 1
 set style fill transparent solid 0.2 noborder
 set xlabel offset 0, 0.2
-set ylabel offset 0.6, 0
 unset key
 )";
 
@@ -42,25 +41,32 @@ auto Cyclic(const List& list, int style) {
   return list[static_cast<size_t>(style) % list.size()];
 }
 
-// Returns the style options of a curve with `points` points.
-std::string CurveStyle(int style, bool dashed, bool markers, size_t points) {
+std::string MarkerOf(int style) {
+  return fmt::format(" pointtype {} pointsize marker_size", Cyclic(kMarkers, style));
+}
+
+// Returns the style options of a curve.
+std::string CurveStyle(int style, bool dashed, bool markers) {
   std::string text = fmt::format("with {} linecolor rgb '{}' dashtype {} linewidth line_width",
                                  markers ? "linespoints" : "lines",
                                  Cyclic(kColours, style),
                                  dashed ? kPredictionDash : Cyclic(kDashes, style));
-  if (!markers) return text;
-  const size_t interval = (points + kMostMarkers - 1) / kMostMarkers;
-  return text + fmt::format(" pointtype {} pointsize marker_size pointinterval {}",
-                            Cyclic(kMarkers, style),
-                            std::max<size_t>(interval, 1));
+  return markers ? text + MarkerOf(style) : text;
+}
+
+// Returns the style options of the markers of a curve alone.
+std::string MarkersStyle(int style) {
+  return fmt::format("with points linecolor rgb '{}' linewidth line_width{}",
+                     Cyclic(kColours, style),
+                     MarkerOf(style));
 }
 
 std::string BandStyle(int style) {
   return fmt::format("with filledcurves linecolor rgb '{}'", Cyclic(kColours, style));
 }
 
-// One point has no band, but a bar from the low to the high end.
-std::string OneBandStyle(int style) {
+// A bar from the low to the high end.
+std::string ErrorBarStyle(int style) {
   return fmt::format(
       "with yerrorbars pointtype -1 linecolor rgb '{}' dashtype 1 linewidth line_width",
       Cyclic(kColours, style));
@@ -78,7 +84,7 @@ std::string BlockName(std::string_view kind, size_t panel, size_t series) {
   return fmt::format("${}_{}_{}", kind, panel + 1, series + 1);
 }
 
-std::string JoinedLines(const std::vector<std::string>& lines) {
+std::string JoinedLines(const TextLines& lines) {
   return fmt::format("{}", fmt::join(lines, "\n"));
 }
 
@@ -151,6 +157,20 @@ std::vector<std::string> BarItems(const Panel& panel, size_t index) {
   return items;
 }
 
+// Returns the commands for the title and the labels of a panel. gnuplot would put the label of the y
+// axis over the labels of its tics if they are wider than it expects.
+std::string LabelCommands(const PanelLayout& panel) {
+  std::string text = fmt::format("set title {} noenhanced offset 0, -0.5\nset xlabel {} enhanced\n",
+                                 GnuplotText(JoinedLines(panel.title_lines)),
+                                 GnuplotText(JoinedLines(panel.x_label_lines)));
+  if (panel.y_label_lines.empty()) return text + "unset label 3\n";
+  return text +
+         fmt::format("set label 3 {} at screen {:.5f}, screen {:.5f} center rotate enhanced\n",
+                     GnuplotText(JoinedLines(panel.y_label_lines)),
+                     panel.y_label_x,
+                     (panel.bottom + panel.top) / 2);
+}
+
 // Returns the ends of a band as columns 2 and 3. An end that the axis cannot show, which is not
 // positive or infinite, is drawn at the end of the axis; the data keep it.
 std::pair<std::string, std::string> BandEnds(const Panel& panel, const Series& series) {
@@ -169,13 +189,33 @@ std::pair<std::string, std::string> BandEnds(const Panel& panel, const Series& s
   return {within(2), within(3)};
 }
 
+// Returns the item that draws the band of a curve, or its error bars.
 std::string BandItem(const Panel& panel, size_t index, size_t s) {
   const Series& series = panel.series[s];
   const auto [low, high] = BandEnds(panel, series);
-  const bool one = DrawablePoints(panel, series) == 1;
+  const bool bars = series.error_bars || DrawablePoints(panel, series) == 1;
   return BlockName("band", index, s) +
-         (one ? fmt::format(" using 1:(($2+$3)/2):{}:{} {}", low, high, OneBandStyle(series.style))
+         (bars
+              ? fmt::format(" using 1:(($2+$3)/2):{}:{} {}", low, high, ErrorBarStyle(series.style))
               : fmt::format(" using 1:{}:{} {}", low, high, BandStyle(series.style)));
+}
+
+// Adds the items that draw a curve. If not every point has a marker, those of the styles are at
+// different points, so that curves that coincide can be told apart.
+void AddCurveItems(const Series& series,
+                   size_t points,
+                   const std::string& block,
+                   std::vector<std::string>& items) {
+  const size_t interval = (points + kMostMarkers - 1) / kMostMarkers;
+  const bool apart = series.markers && interval > 1;
+  items.push_back(block + " using 1:2 " +
+                  CurveStyle(series.style, series.dashed, series.markers && !apart));
+  if (!apart) return;
+  const auto style = static_cast<size_t>(series.style);
+  const size_t spread = style % kColours.size() * interval / kColours.size();
+  const size_t first = interval < kColours.size() ? style % interval : spread;
+  items.push_back(fmt::format(
+      "{} every {}::{} using 1:2 {}", block, interval, first, MarkersStyle(series.style)));
 }
 
 // Adds the markers of the points beyond the axis, at its ends: an upward and a downward triangle. A
@@ -214,8 +254,7 @@ std::vector<std::string> CurveItems(const Panel& panel, size_t index) {
     const Series& series = panel.series[s];
     if (CurveRows(panel, series).empty()) continue;
     const size_t points = std::max<size_t>(DrawablePoints(panel, series), 1);
-    items.push_back(BlockName("curve", index, s) + " using 1:2 " +
-                    CurveStyle(series.style, series.dashed, series.markers, points));
+    AddCurveItems(series, points, BlockName("curve", index, s), items);
     AddBeyondItems(panel, index, s, items);
   }
   return items;
@@ -225,11 +264,10 @@ std::string PanelCommands(const Figure& figure, const FigureLayout& layout, size
   const Panel& panel = figure.panels[index];
   const Extent x = ExtentOfX(panel);
   std::string text = fmt::format("\n# Panel {}\n", index + 1) + Margins(layout.panels[index]);
-  text += fmt::format("set title {} noenhanced offset 0, -0.5\n",
-                      GnuplotText(JoinedLines(layout.panel_title_lines[index])));
+  text += LabelCommands(layout.panels[index]);
   text += AxisCommands('x', panel.x, x);
-  text +=
-      panel.rows.empty() ? AxisCommands('y', panel.y, ExtentOfY(panel)) : RowAxisCommands(panel);
+  text += panel.rows.empty() ? AxisCommands('y', panel.y, ExtentOfY(panel))
+                             : RowAxisCommands(panel, layout.panels[index].row_names);
   if (x.empty) {
     return text +
            "set label 1 'no data' at graph 0.5, graph 0.5 center\n"
@@ -242,25 +280,35 @@ std::string PanelCommands(const Figure& figure, const FigureLayout& layout, size
   return text + PlotCommand(CurveItems(panel, index));
 }
 
+// Returns what the legend shows of an entry. A curve at 2 is outside the range; a box would fill it.
+std::string LegendLook(const LegendEntry& entry) {
+  if (entry.bars) {
+    return fmt::format("NaN with boxes linecolor rgb '{}' fillstyle solid 0.85 noborder",
+                       Cyclic(kColours, entry.style));
+  }
+  return "2 " + (entry.line ? CurveStyle(entry.style, entry.dashed, entry.markers)
+                            : MarkersStyle(entry.style));
+}
+
 // Returns the commands for the legend: a plot without axes whose curves lie outside its range, so
 // that only the legend is visible.
 std::string LegendCommands(const Figure& figure, const FigureLayout& layout) {
   if (layout.legend_columns == 0) return "";
   std::string text = "\n# Legend\n" + Margins(layout.legend);
   text += fmt::format(
-      "unset title\nunset border\nunset tics\nunset grid\nunset xlabel\nunset ylabel\n"
+      "unset title\nunset border\nunset tics\nunset grid\nunset xlabel\nunset label 3\n"
       "unset logscale\nset xrange [0:1]\nset yrange [0:1]\n"
       "set key center center horizontal Left reverse maxcols {} samplen 3.2 spacing 1.1 "
       "width 1 noenhanced\n",
       layout.legend_columns);
   std::vector<std::string> items;
-  for (const LegendEntry& entry : LegendOf(figure)) {
-    // A curve at 2 is outside the range; a box would fill it.
-    const std::string look =
-        entry.bars ? fmt::format("NaN with boxes linecolor rgb '{}' fillstyle solid 0.85 noborder",
-                                 Cyclic(kColours, entry.style))
-                   : "2 " + CurveStyle(entry.style, entry.dashed, entry.markers, 1);
-    items.push_back(look + " title " + GnuplotText(entry.label));
+  const std::vector<LegendEntry> legend = LegendOf(figure);
+  for (size_t i = 0; i < legend.size(); ++i) {
+    std::string look = LegendLook(legend[i]);
+    for (const std::string& line : layout.legend_lines[i]) {
+      items.push_back(look + " title " + GnuplotText(line));
+      look = "2 with lines linecolor rgb 'white'";  // more lines of the same label
+    }
   }
   return text + PlotCommand(items);
 }
@@ -268,16 +316,16 @@ std::string LegendCommands(const Figure& figure, const FigureLayout& layout) {
 // Returns the commands that open the loop over both files. Sizes are in inches for PDF and in CSS
 // pixels, 96 per inch, for SVG. pdfcairo draws text 4/3 as large as specified; svg interprets
 // points as pixels and draws smaller markers.
-std::string TerminalCommands(const Figure& figure, const FigureLayout& layout) {
+std::string TerminalCommands(const Figure& figure, const FigureLayout& layout, double font) {
   return fmt::format(
       "do for [kind in 'svg pdf'] {{\n"
       "if (kind eq 'pdf') {{\n"
-      "  set terminal pdfcairo enhanced size {0:.3f}in, {1:.3f}in font 'Helvetica,8' "
+      "  set terminal pdfcairo enhanced size {0:.3f}in, {1:.3f}in font 'Helvetica,{5:g}' "
       "fontscale 0.75\n"
       "  line_width = 1.3; marker_size = 0.45\n"
       "}} else {{\n"
       "  set terminal svg enhanced size {2:.0f}, {3:.0f} "
-      "font 'Helvetica,Arial,sans-serif,8' fontscale 1.3333 background rgb 'white'\n"
+      "font 'Helvetica,Arial,sans-serif,{5:g}' fontscale 1.3333 background rgb 'white'\n"
       "  line_width = 1.0; marker_size = 0.6\n"
       "}}\n"
       "set output {4}.'.'.kind\n",
@@ -285,7 +333,8 @@ std::string TerminalCommands(const Figure& figure, const FigureLayout& layout) {
       layout.height_inches,
       96 * layout.width_inches,
       96 * layout.height_inches,
-      GnuplotText(figure.name));
+      GnuplotText(figure.name),
+      font);
 }
 
 }  // namespace
@@ -304,20 +353,23 @@ std::string GnuplotText(std::string_view text) {
   return result + "'";
 }
 
-std::string GnuplotScript(const Figure& figure) {
-  NUMSIM_REQUIRE(!figure.name.empty() && figure.name.find('/') == std::string::npos,
+std::string GnuplotScript(const Figure& whole, const FigureStyle& style) {
+  NUMSIM_REQUIRE(!whole.name.empty() && whole.name.find('/') == std::string::npos,
                  "figure: name '{}', expected a file name without a folder",
-                 figure.name);
-  const FigureLayout layout = LayOut(figure);
+                 whole.name);
+  const Figure figure = Arranged(whole, style);
+  const FigureLayout layout = LayOut(figure, style);
   // The settings are inside the loop, so that the second file does not start with those left over
   // from the first.
   std::string text = HeadComment(figure) + "\n" + DataBlocks(figure) + "\n" +
-                     TerminalCommands(figure, layout) + "reset\n" + std::string(kSettings) +
-                     "set multiplot\n";
+                     TerminalCommands(figure, layout, style.font) + "reset\n" +
+                     std::string(kSettings) + "set multiplot\n";
   if (!layout.title_lines.empty()) {
-    text += fmt::format("set label 2 {} at screen 0.5, screen {:.5f} center noenhanced font ',9'\n",
-                        GnuplotText(JoinedLines(layout.title_lines)),
-                        layout.title_top);
+    text +=
+        fmt::format("set label 2 {} at screen 0.5, screen {:.5f} center noenhanced font ',{:g}'\n",
+                    GnuplotText(JoinedLines(layout.title_lines)),
+                    layout.title_top,
+                    style.font + 1);
   }
   for (size_t i = 0; i < figure.panels.size(); ++i) {
     text += PanelCommands(figure, layout, i);

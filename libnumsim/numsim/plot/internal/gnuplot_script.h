@@ -64,6 +64,7 @@ struct LegendEntry {
   bool dashed = false;
   bool markers = true;
   bool bars = false;
+  bool line = true;  // false: no curve of this look has two points in a row
 
   friend bool operator==(const LegendEntry&, const LegendEntry&) = default;
 };
@@ -71,23 +72,50 @@ struct LegendEntry {
 // Returns the distinct legend entries, in the order of first appearance.
 std::vector<LegendEntry> LegendOf(const Figure& figure);
 
+using TextLines = std::vector<std::string>;
+
+// The place of one panel and its texts, broken into lines.
+struct PanelLayout : PageArea {  // the rectangle of the axes
+  TextLines title_lines;
+  TextLines x_label_lines, y_label_lines;
+  double y_label_x = 0;  // of the middle of the first line, as a fraction of the page
+  std::vector<TextLines> row_names;
+};
+
 struct FigureLayout {
   double width_inches = 0;
   double height_inches = 0;
-  std::vector<std::string> title_lines;  // empty: no title
-  double title_top = 1;  // vertical position of the title, as a fraction of the page
-  std::vector<std::vector<std::string>> panel_title_lines;
-  std::vector<PageArea> panels;  // the rectangles of the axes
-  PageArea legend;               // a strip at the bottom of the page
-  int legend_columns = 0;        // 0: no legend
+  TextLines title_lines;  // empty: no title
+  double title_top = 1;   // vertical position of the title, as a fraction of the page
+  std::vector<PanelLayout> panels;
+  PageArea legend;                      // a strip at the bottom of the page
+  int legend_columns = 0;               // 0: no legend
+  std::vector<TextLines> legend_lines;  // the label of each entry; more than one only in one column
 };
 
-// Computes the layout. Requires at least one panel and columns >= 1.
-FigureLayout LayOut(const Figure& figure);
+// Returns the panels of the style, in as many columns as are legible in its width. If same_y, panels
+// without a range of y get one that holds the values of all. Throws Error naming a panel that is not
+// there.
+Figure Arranged(const Figure& figure, const FigureStyle& style);
+
+// Computes the layout. Requires at least one panel and columns >= 1. Throws Error if the style's
+// width is too small, naming one that is enough.
+FigureLayout LayOut(const Figure& figure, const FigureStyle& style = {});
+
+// The size of the text for which layouts are made, in points, and the least width of one of several
+// columns of panels with such text, in inches.
+inline constexpr double kFont = 8;
+inline constexpr double kLegibleColumn = 2.3;
+
+// Returns the number of characters of UTF-8 text.
+size_t Characters(std::string_view text);
 
 // Breaks text at blanks into lines of at most `columns` characters; longer words get lines of their
 // own.
-std::vector<std::string> WrapText(std::string_view text, size_t columns);
+TextLines WrapText(std::string_view text, size_t columns);
+
+// Breaks a label in gnuplot's markup in the same way, but never within braces. Markup has no width.
+TextLines WrapMarkup(std::string_view label, size_t columns);
 
 // The axes of gnuplot scripts.
 
@@ -98,16 +126,24 @@ Extent ShownRange(const Axis& axis, const Extent& extent);
 // of that extent. The commands do not depend on earlier settings.
 std::string AxisCommands(char name, const Axis& axis, const Extent& extent);
 
-// Returns such commands for the y axis of a panel of bars, with the row names as labels. Requires a
-// panel with rows and a linear x axis.
-std::string RowAxisCommands(const Panel& panel);
+// Returns the range that an axis shows for data of that extent; never an empty one.
+Extent ShownRange(const Axis& axis, const Extent& extent);
+
+// Returns the number of characters of the widest label of the tics of a y axis for data of that
+// extent.
+double TicCharacters(const Axis& axis, const Extent& extent);
+
+// Returns such commands for the y axis of a panel of bars, with the row names, broken into lines, as
+// labels. Requires a panel with rows and a linear x axis.
+std::string RowAxisCommands(const Panel& panel, const std::vector<TextLines>& names);
 
 // Figures as gnuplot scripts.
 
 // Returns a script for gnuplot 5.2 or newer that contains the figure's data and writes NAME.svg and
-// NAME.pdf into the current directory. The same figure gives the same text. Requires a nonempty
-// name without '/', at least one panel, and positive limits on log axes.
-std::string GnuplotScript(const Figure& figure);
+// NAME.pdf into the current directory. The same figure and style give the same text. Requires a
+// nonempty name without '/', at least one panel, and positive limits on log axes. Throws Error as
+// Arranged and LayOut do.
+std::string GnuplotScript(const Figure& figure, const FigureStyle& style = {});
 
 // Returns the text as a gnuplot string expression from which no character can escape. gnuplot runs
 // `commands` in backquotes within double quotes, so the text is put into single quotes. Line feeds

@@ -142,7 +142,7 @@ Figure ComparisonFigure(const TrainComparison& comparison, const std::string& na
   const std::string mean = fmt::format("Training loss, mean of {} steps", comparison.mean_steps);
   const std::vector<Panel> train = LossPanels(comparison,
                                               TrainCurves(comparison),
-                                              {mean, "", false, false},
+                                              {mean, "", true, false},
                                               "Training loss minus the first");
   const std::vector<Panel> valid = LossPanels(comparison,
                                               ValidCurves(comparison),
@@ -200,15 +200,17 @@ void CheckOutputs(const fs::path& stem) {
 
 }  // namespace
 
-std::vector<fs::path> WriteComparison(const TrainComparison& comparison, const fs::path& out) {
+std::vector<fs::path> WriteComparison(const TrainComparison& comparison,
+                                      const fs::path& out,
+                                      const FigureStyle& style) {
   const fs::path stem = Stem(out), directory = stem.parent_path();
   CheckOutputs(stem);
   const Figure figure = ComparisonFigure(comparison, stem.filename().string());
-  WriteCsv(directory / figure.source_csv, DataOf(comparison));
   std::vector<fs::path> written = {directory / figure.source_csv};
-  for (const std::string& file : DrawFigure(figure, directory)) {
+  for (const std::string& file : DrawFigure(figure, directory, style)) {
     written.push_back(directory / file);
   }
+  WriteCsv(directory / figure.source_csv, DataOf(comparison));
   return written;
 }
 
