@@ -225,6 +225,13 @@ bool AllDecided(const std::vector<JudgedClaim>& claims) {
   });
 }
 
+namespace {
+
+// Returns the value of an option, or a word for an empty one.
+std::string OrEmpty(const std::string& value) { return value.empty() ? "empty" : value; }
+
+}  // namespace
+
 std::string DeviationsText(const std::vector<PaperSetting>& paper, const Settings& settings) {
   std::string text;
   for (const PaperSetting& setting : paper) {
@@ -233,8 +240,8 @@ std::string DeviationsText(const std::vector<PaperSetting>& paper, const Setting
     text += has_option
                 ? fmt::format("--{} is {}; the paper has {} ({}). {}\n",
                               setting.option,
-                              settings.Get(setting.option),
-                              setting.paper,
+                              OrEmpty(settings.Get(setting.option)),
+                              OrEmpty(setting.paper),
                               setting.source,
                               setting.reason)
                 : fmt::format("{} ({}). {}\n", setting.paper, setting.source, setting.reason);

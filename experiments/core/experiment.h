@@ -35,6 +35,12 @@ struct Option {
   std::string before = {};
   // Values under presets of other names; where there is none, the value of paper.
   std::map<std::string, std::string, std::less<>> others = {};
+  // Name of an option of which this one counts a part, as warmup does of steps. If that one is given
+  // and this one is not, a default that would be most of it becomes the share that it is by default.
+  std::string part_of = {};
+  // Name of an option that is the largest value of this one, as steps is of records. If that one is
+  // given and this one is not, the default is at most its value.
+  std::string at_most = {};
 };
 
 // A named set of defaults: quick, paper, small, demo or a name of the experiment's own.

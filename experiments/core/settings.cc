@@ -90,6 +90,38 @@ void CheckOptions(const Experiment& experiment,
   }
 }
 
+// Returns the default that follows the value `given` of another option, whose own default is
+// `whole`; both defaults and the value are positive.
+int64_t Following(const Option& option, int64_t own, int64_t whole, int64_t given) {
+  if (!option.at_most.empty()) return std::min(own, given);
+  const bool most = 5 * static_cast<double>(own) >= 4 * static_cast<double>(given);
+  if (!most || given >= whole) return own;
+  return static_cast<int64_t>(static_cast<double>(own) * static_cast<double>(given) /
+                              static_cast<double>(whole));
+}
+
+// Changes the defaults that do not fit the given values (Option::part_of, at_most). Values that are
+// not positive integers stay: Experiment::trials has the right message.
+void FollowOverrides(const Experiment& experiment,
+                     const std::map<std::string, std::string>& overrides,
+                     Settings& settings) {
+  for (const Option& option : experiment.options) {
+    const std::string& other = option.part_of.empty() ? option.at_most : option.part_of;
+    if (other.empty() || overrides.contains(option.name) || !overrides.contains(other)) continue;
+    const auto named = std::find_if(experiment.options.begin(),
+                                    experiment.options.end(),
+                                    [&](const Option& o) { return o.name == other; });
+    NUMSIM_CHECK(named != experiment.options.end(), "the experiment has no option {}", other);
+    const std::string& normal = DefaultOf(*named, settings.preset, UsesDevice());
+    std::string& value = settings.options.at(option.name);
+    int64_t own = 0, whole = 0, given = 0;
+    if (!Parse(value, own) || !Parse(normal, whole) || !Parse(overrides.at(other), given)) continue;
+    if (own > 0 && whole > 0 && given > 0) {
+      value = fmt::format("{}", Following(option, own, whole, given));
+    }
+  }
+}
+
 // Returns a number of seeds. Throws Error naming the file if it is none, or below `least`.
 int CountIn(const Json& json, int least, const std::filesystem::path& path) {
   constexpr int kMost = 1 << 20;
@@ -252,6 +284,7 @@ Settings MakeSettings(const Experiment& experiment,
     }
     found->second = value;
   }
+  FollowOverrides(experiment, overrides, settings);
   return settings;
 }
 

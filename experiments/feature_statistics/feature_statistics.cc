@@ -9,6 +9,7 @@
 
 #include "experiments/core/settings.h"
 #include "experiments/shared/linear_variant.h"
+#include "experiments/shared/paper_training.h"
 #include "numsim/base/error.h"
 
 namespace numsim::experiments {
@@ -72,7 +73,7 @@ std::vector<Option> TrainingOptions() {
       {.name = "batch",        .quick = "32",   .paper = "16384", .help = "examples per step", .small = "64"},
       {.name = "steps",        .quick = "150",  .paper = "20000", .help = "training steps", .small = "400"},
       {.name = "lr",           .quick = "2e-3", .paper = "2e-3",  .help = "peak learning rate"},
-      {.name = "warmup",       .quick = "30",   .paper = "5000",  .help = "steps of linear warm-up, below --steps", .small = "50"},
+      {.name = "warmup",       .quick = "30",   .paper = "5000",  .help = "steps of linear warm-up, below --steps", .small = "50", .part_of = "steps"},
       {.name = "final-lr",     .quick = "0",    .paper = "0",     .help = "learning rate at the end, over the peak: 0 to 1", .before = "0.1"},
       {.name = "optimizer",    .quick = "stable-adamw", .paper = "stable-adamw", .help = "optimiser: stable-adamw, adamw or another of numsim train", .before = "adamw"},
       {.name = "epsilon",      .quick = "1e-6", .paper = "1e-6",  .help = "epsilon of the optimiser", .before = "1e-6"},
@@ -107,17 +108,13 @@ std::vector<Option> Options() {
 }
 
 std::vector<PaperSetting> PaperSettings() {
-  constexpr const char* kSetup = "Section 2.2.2";
-  constexpr const char* kTime = "A preset of minutes has to be smaller.";
-  return WithSwitchBackTraining({
-      {"sizes", "12x768,24x1024,32x1280", "Figure 11: ViT-Base to ViT-Huge", kTime},
-      {"batch", "16384", kSetup, "The maxima of smaller batches vary more from step to step."},
-      {"steps", "20000", kSetup, kTime},
-      {"warmup", "5000", kSetup, kTime},
-      {"lr", "2e-3", kSetup, ""},
-      {"weight-decay", "0.2", kSetup, ""},
-      {"", "The paper trains on LAION-2B", kSetup, "Here images and captions are generated."},
-  });
+  const std::vector<PaperSetting> others = {
+      {"batch",
+       "16384",
+       "Section 2.2.2",
+       "The maxima of smaller batches vary more from step to step."},
+  };
+  return PaperTraining(Paper::kSwitchBack, Options(), others);
 }
 
 // Returns the initial gain of one value of --layer-scales; nothing for none.

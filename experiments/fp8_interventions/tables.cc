@@ -1,5 +1,6 @@
 // Options and tables of `fp8-interventions`.
 #include "experiments/fp8_interventions/fp8_interventions.h"
+#include "experiments/shared/paper_training.h"
 #include "experiments/shared/training.h"
 
 namespace numsim::experiments::fp8_interventions {
@@ -26,7 +27,7 @@ std::vector<Option> Options() {
       {.name = "batch",           .quick = "32",      .paper = "4096",     .help = "examples per step"},
       {.name = "steps",           .quick = "300",     .paper = "20000",    .help = "training steps, 10 or more", .small = "600"},
       {.name = "lr",              .quick = "3e-3",    .paper = "2e-3",     .help = "peak learning rate", .small = "2e-3"},
-      {.name = "warmup",          .quick = "60",      .paper = "5000",     .help = "steps of linear warm-up", .small = "120"},
+      {.name = "warmup",          .quick = "60",      .paper = "5000",     .help = "steps of linear warm-up", .small = "120", .part_of = "steps"},
       {.name = "epsilon",         .quick = "1e-6",    .paper = "1e-6",     .help = "epsilon of the optimiser"},
       {.name = "beta2",           .quick = "0.99",    .paper = "0.99",     .help = "decay of v"},
       {.name = "weight-decay",    .quick = "0.2",     .paper = "0.2",      .help = "weight decay of matrices"},
@@ -45,8 +46,8 @@ std::vector<Option> Options() {
       {.name = "stress-chosen-on", .quick = "",       .paper = "",         .help = "seeds on which planted value and tail were chosen, separated by commas; empty: not stated, so that the run is no evidence"},
       {.name = "diverged-above",  .quick = "2",       .paper = "2",
        .help = "a loss above this many times the first counts as divergence; 0: only one that is not finite"},
-      {.name = "records",         .quick = "30",      .paper = "200",      .help = "minimum number of points per curve, 2 to --steps"},
-      {.name = "snapshots",       .quick = "10",      .paper = "50",       .help = "minimum number of steps at which features and quantised operands are measured, 1 to --steps"},
+      {.name = "records",         .quick = "30",      .paper = "200",      .help = "minimum number of points per curve, 2 to --steps", .at_most = "steps"},
+      {.name = "snapshots",       .quick = "10",      .paper = "50",       .help = "minimum number of steps at which features and quantised operands are measured, 1 to --steps", .at_most = "steps"},
       {.name = "valid-batches",   .quick = "8",       .paper = "8",        .help = "batches per validation"},
       // clang-format on
       KeysOption(),
@@ -54,20 +55,19 @@ std::vector<Option> Options() {
 }
 
 std::vector<PaperSetting> PaperSettings() {
-  return WithSwitchBackTraining({
+  const std::vector<PaperSetting> others = {
       {"plant-point",
        "",
        "no such thing in the paper",
        "It makes small models fail; what is found with it is exploratory."},
       {"input-tail", "0", "no such thing in the paper", "As for --plant-point."},
-      {"lr", "2e-3", "Section 3.2", "Chosen for small models and short trainings."},
-      {"weight-decay", "0.2", "Section 3.2", ""},
       {"",
        "The paper's products are computed in float16 from fp8 values of bitsandbytes",
        "Section 2.3",
        "Here operands are OCP's E4M3 and E5M2, unless --formats has others, and activations are "
        "stored as --storage says."},
-  });
+  };
+  return PaperTraining(Paper::kSwitchBack, Options(), others);
 }
 
 std::vector<TableSpec> TableSpecs() {

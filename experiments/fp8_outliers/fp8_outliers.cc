@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "experiments/core/settings.h"
+#include "experiments/shared/paper_training.h"
 #include "experiments/shared/training.h"
 #include "numsim/base/error.h"
 
@@ -48,7 +49,7 @@ std::vector<Option> Options() {
       {.name = "period",       .quick = "10",      .paper = "100",     .help = "every: steps from one outlier to the next", .others = {{"10m", "100"}, {"100m", "100"}}},
       {.name = "blocks",       .quick = "all",     .paper = "all",     .help = "blocks with a planted channel, separated by commas; all: every block"},
       {.name = "history",      .quick = "1024",    .paper = "1024",    .help = "steps of the history of te-max and of what is built on it"},
-      {.name = "lead",         .quick = "30",      .paper = "1000",    .help = "steps from the checkpoint to the outlier", .small = "20", .others = {{"10m", "50"}, {"100m", "100"}}},
+      {.name = "lead",         .quick = "30",      .paper = "1000",    .help = "steps from the checkpoint to the outlier", .small = "20", .others = {{"10m", "50"}, {"100m", "100"}}, .part_of = "after"},
       {.name = "after",        .quick = "100",     .paper = "200000",  .help = "steps from the checkpoint to the end", .small = "100", .others = {{"10m", "200"}, {"100m", "1000"}}},
       {.name = "layers",       .quick = "2",       .paper = "32",      .help = "number of blocks", .small = "4", .others = {{"10m", "6"}, {"100m", "12"}}},
       {.name = "width",        .quick = "64",      .paper = "4096",    .help = "width of the residual stream", .small = "128", .others = {{"10m", "384"}, {"100m", "768"}}},
@@ -57,7 +58,7 @@ std::vector<Option> Options() {
       {.name = "batch",        .quick = "4",       .paper = "1024",    .help = "sequences per step", .others = {{"10m", "64"}, {"100m", "256"}}},
       {.name = "steps",        .quick = "100",     .paper = "500000",  .help = "steps in bf16 before the checkpoint", .small = "200", .others = {{"10m", "2000"}, {"100m", "10000"}}},
       {.name = "lr",           .quick = "4e-3",    .paper = "3e-4",    .help = "peak learning rate", .others = {{"10m", "2e-3"}, {"100m", "6e-4"}}},
-      {.name = "warmup",       .quick = "20",      .paper = "2000",    .help = "steps of linear warm-up", .small = "40", .others = {{"10m", "200"}, {"100m", "2000"}}},
+      {.name = "warmup",       .quick = "20",      .paper = "2000",    .help = "steps of linear warm-up", .small = "40", .others = {{"10m", "200"}, {"100m", "2000"}}, .part_of = "steps"},
       {.name = "final-lr",     .quick = "0.1",     .paper = "0.1",     .help = "learning rate at the end, over the peak: 0 to 1"},
       {.name = "optimizer",    .quick = "adamw",   .paper = "adamw",   .help = "optimiser: adamw, stable-adamw or another of numsim train"},
       {.name = "epsilon",      .quick = "1e-5",    .paper = "1e-5",    .help = "epsilon of the optimiser"},
@@ -128,12 +129,17 @@ std::vector<TableSpec> TableSpecs() {
 }
 
 std::vector<PaperSetting> PaperSettings() {
-  return {
-      {"layers", "32", "Llama 2 7B", "Out of reach."},
-      {"width", "4096", "Llama 2 7B", "Out of reach."},
-      {"context", "4096", "Llama 2 7B", "Out of reach."},
-      {"batch", "1024", "Section 6.1", "Out of reach."},
-      {"lr", "3e-4", "Section 6.1", "Smaller models take larger rates."},
+  const std::vector<PaperSetting> others = {
+      {"steps",
+       "500000",
+       "Section 6.1: 2 trillion tokens",
+       "Out of reach; --after says for how many steps the recipes differ."},
+      {"", "Tokens of 32,000 kinds", "Llama 2", "Bytes here, or those of the file of --text."},
+      {"",
+       "Delayed scaling with the window of the authors' code",
+       "the paper's code",
+       "That is the recipe fishman; te-max, whose history has --history steps, is Transformer "
+       "Engine's."},
       {"", "Outliers that grow by themselves over 2e11 tokens", "Figures 1 and 2", "Planted here."},
       {"", "Moments in FP8", "Section 5", "float32 here; moment-formats has them."},
       {"",
@@ -141,6 +147,7 @@ std::vector<PaperSetting> PaperSettings() {
        "the paper's code",
        "A batch has one part here, so that the window is one step."},
   };
+  return PaperTraining(Paper::kFishman, Options(), others);
 }
 
 Trial TrialOf(std::string_view plant, std::string_view recipe, std::string_view lr, uint64_t seed) {

@@ -7,6 +7,7 @@
 
 #include "experiments/core/settings.h"
 #include "experiments/shared/block_name.h"
+#include "experiments/shared/paper_training.h"
 #include "experiments/shared/training.h"
 #include "numsim/base/error.h"
 #include "numsim/optim/loss_scaler.h"
@@ -33,7 +34,7 @@ std::vector<Option> Options() {
       // clang-format off
       {.name = "scales",        .quick = "65536,1048576", .paper = "65536", .help = "initial loss scales, separated by commas"},
       {.name = "burst-tensor",  .quick = "image.patches.weight", .paper = "image.patches.weight", .help = "parameter whose gradient becomes infinite in a burst"},
-      {.name = "burst-step",    .quick = "200",     .paper = "10000",   .help = "first step of the burst"},
+      {.name = "burst-step",    .quick = "200",     .paper = "10000",   .help = "first step of the burst", .part_of = "steps"},
       {.name = "burst-steps",   .quick = "5",       .paper = "5",       .help = "steps of the burst"},
       {.name = "layers",        .quick = "2",       .paper = "32",      .help = "blocks of each tower"},
       {.name = "width",         .quick = "32",      .paper = "1280",    .help = "width of each tower"},
@@ -41,7 +42,7 @@ std::vector<Option> Options() {
       {.name = "batch",         .quick = "32",      .paper = "16384",   .help = "images per step"},
       {.name = "steps",         .quick = "400",     .paper = "20000",   .help = "training steps, 10 or more", .small = "1000"},
       {.name = "lr",            .quick = "4e-3",    .paper = "2e-3",    .help = "peak learning rate"},
-      {.name = "warmup",        .quick = "100",     .paper = "5000",    .help = "steps of linear warm-up", .small = "250"},
+      {.name = "warmup",        .quick = "100",     .paper = "5000",    .help = "steps of linear warm-up", .small = "250", .part_of = "steps"},
       {.name = "final-lr",      .quick = "0",       .paper = "0",       .help = "learning rate at the end, over the peak: 0 to 1"},
       {.name = "optimizer",     .quick = "adamw",   .paper = "adamw",   .help = "optimiser: adamw, stable-adamw or another of numsim train"},
       {.name = "epsilon",       .quick = "1e-6",    .paper = "1e-6",    .help = "epsilon of the optimiser"},
@@ -118,12 +119,7 @@ std::vector<TableSpec> TableSpecs() {
 }
 
 std::vector<PaperSetting> PaperSettings() {
-  return {
-      {"batch", "16384", "Section 3.2", "Out of reach."},
-      {"steps", "20000", "Section 3.2", "Out of reach."},
-      {"lr", "2e-3", "Section 3.2", "Smaller models take larger rates."},
-      {"epsilon", "1e-6", "Appendix F", "Chosen for the run."},
-      {"patch-dropout", "0.5", "Section 3.2", "Chosen for the run."},
+  const std::vector<PaperSetting> others = {
       {"",
        "Overflow that happens by itself in CLIP ViT-Huge",
        "Appendix G",
@@ -137,6 +133,7 @@ std::vector<PaperSetting> PaperSettings() {
        "Appendix E",
        "Here it is the whole warm-up, and --window says over how many losses mean and deviation run."},
   };
+  return PaperTraining(Paper::kSwitchBack, Options(), others);
 }
 
 }  // namespace

@@ -5,6 +5,7 @@
 
 #include <utility>
 
+#include "experiments/shared/paper_training.h"
 #include "experiments/shared/training.h"
 
 namespace numsim::experiments {
@@ -58,37 +59,6 @@ std::map<std::string, std::string, std::less<>> Towers(std::string s, std::strin
   return {{"vit-s", std::move(s)}, {"vit-b", std::move(b)}};
 }
 
-std::vector<PaperSetting> PaperSettings() {
-  return {
-      {"epsilon", "1e-6", "Appendix F", "Chosen for the run."},
-      {"patch-dropout", "0.5", "Section 3.2", "Its noise hides the spikes of a small batch."},
-      {"weight-decay", "0.2", "Section 3.2", "Chosen for the run."},
-      {"final-lr",
-       "0",
-       "Section 3.2",
-       "At a constant rate a short training stays where a long one is for most of its time."},
-      {"lr", "2e-3", "Section 3.2", "Smaller models take larger rates; --lrs has others."},
-      {"batch", "16384", "Section 3.2", "Out of reach; --batches has others."},
-      {"steps", "20000", "Section 3.2", "Out of reach."},
-      {"warmup",
-       "5000",
-       "Section 3.2",
-       "A quarter of the paper's steps, and of those of the presets with the paper's schedule."},
-      {"",
-       "The first 1000 of 20,000 iterations are ignored",
-       "Appendix E",
-       "--ignored says how many steps are; in short runs it is the warm-up."},
-      {"",
-       "Running mean and deviation of the loss over an unstated number of iterations",
-       "Appendix E",
-       "--window says over how many losses they run."},
-      {"",
-       "ImageNet zero-shot accuracy of CLIP on LAION, with a layer-norm after the patch embedding",
-       "Section 3.2",
-       "Here it is the zero-shot accuracy on held-out captions of generated images."},
-  };
-}
-
 std::vector<Option> ArmOptions() {
   return {
       // clang-format off
@@ -96,7 +66,7 @@ std::vector<Option> ArmOptions() {
       {.name = "size",            .quick = "2x32",    .paper = "32x1280", .help = "LAYERSxWIDTH of the centre, for CLIP of each tower", .others = Towers("12x384", "12x768")},
       {.name = "batch",           .quick = "32",      .paper = "16384",   .help = "examples per step of the centre", .others = Towers("1024", "4096")},
       {.name = "lr",              .quick = "4e-3",    .paper = "2e-3",    .help = "peak learning rate of the centre"},
-      {.name = "warmup",          .quick = "150",     .paper = "5000",    .help = "steps of linear warm-up of the centre"},
+      {.name = "warmup",          .quick = "150",     .paper = "5000",    .help = "steps of linear warm-up of the centre", .part_of = "steps"},
       {.name = "beta2",           .quick = "0.8,0.95,0.99,0.999", .paper = "0.5,0.8,0.9,0.95,0.98,0.99,0.995,0.999",
        .help = "values of beta2 at the centre, separated by commas", .small = "0.8,0.9,0.95,0.98,0.99,0.999"},
       {.name = "lambdas",         .quick = "",        .paper = "0.45,0.5,0.65", .help = "values of L for beta2 = 1 - t^-L, separated by commas; empty: none", .small = "0.45,0.5,0.65"},
@@ -110,7 +80,7 @@ std::vector<Option> ArmOptions() {
       {.name = "optimizers",      .quick = "stable-adamw,clip-1", .paper = kAllOptimizers, .help = "other optimisers, separated by commas; empty: none", .small = kAllOptimizers,
        .others = Towers("stable-adamw,clip-1,clip-2,lion:3,lion:10", "stable-adamw,clip-1,clip-2,lion:3,lion:10")},
       {.name = "optimizer-beta2", .quick = "0.99",    .paper = "0.99,0.999", .help = "values of beta2 with other optimisers, separated by commas"},
-      {.name = "change-step",     .quick = "300",     .paper = "12500",   .help = "step at which data or gradients change"},
+      {.name = "change-step",     .quick = "300",     .paper = "12500",   .help = "step at which data or gradients change", .part_of = "steps"},
       {.name = "old-batches",     .quick = "8",       .paper = "64",      .help = "number of batches before new data"},
       {.name = "student-lrs",     .quick = "",        .paper = "",        .help = "learning rates of a residual MLP of --size that sees all its data in every step; empty: none", .small = "3e-3,1e-2,3e-2"},
       {.name = "student-batch",   .quick = "128",     .paper = "128",     .help = "the student's number of examples"},
@@ -124,7 +94,7 @@ std::vector<Option> TrainingOptions() {
       // clang-format off
       {.name = "steps",            .quick = "600",     .paper = "20000",   .help = "training steps, 5 or more"},
       {.name = "window",           .quick = "64",      .paper = "128",     .help = "losses over which the running mean and deviation run"},
-      {.name = "ignored",          .quick = "warm-up", .paper = "1000",    .help = "steps at the start in which nothing counts; warm-up: as many as it takes", .before = "warm-up"},
+      {.name = "ignored",          .quick = "warm-up", .paper = "1000",    .help = "steps at the start in which nothing counts; warm-up: as many as it takes", .before = "warm-up", .part_of = "steps"},
       {.name = "spike-deviations", .quick = "3.2",     .paper = "3.2",     .help = "a loss that is higher than the mean by this many deviations spikes"},
       {.name = "spike-rms",        .quick = "2.3",     .paper = "2.3",     .help = "an RMS_t from this on spikes"},
       {.name = "captions",         .quick = "",        .paper = "",        .help = "clip: folder of images .npy and captions.txt; empty: generated shapes"},
@@ -223,6 +193,48 @@ std::vector<Option> Options() {
   }
   options.push_back(KeysOption());
   return options;
+}
+
+std::vector<PaperSetting> PaperSettings() {
+  const std::vector<PaperSetting> others = {
+      {"beta2",
+       "0.5,0.8,0.9,0.95,0.98,0.99,0.995,0.999",
+       "Figures 3, 12 and 13",
+       "Fewer values take less time."},
+      {"sizes", "12x768,24x1024,32x1280", "Figure 3", "Smaller sizes, or none."},
+      {"patch-dropout", "0.5", "Section 3.2", "Its noise hides the spikes of a small batch."},
+      {"final-lr",
+       "0",
+       "Section 3.2",
+       "At a constant rate a short training stays where a long one is for most of its time."},
+      {"lr", "2e-3", "Section 3.2", "Smaller models take larger rates; --lrs has others."},
+      {"batch", "16384", "Section 3.2", "Out of reach; --batches has others."},
+      {"warmup",
+       "5000",
+       "Section 3.2",
+       "A quarter of the paper's steps, and of those of the presets with the paper's schedule."},
+      {"",
+       "The paper trains in 16 bits, in bfloat16",
+       "Section 2.2.3",
+       "Here products and storage are float32, so that spikes are the optimiser's."},
+      {"",
+       "The first 1000 of 20,000 iterations are ignored",
+       "Appendix E",
+       "--ignored says how many steps are; in short runs it is the warm-up."},
+      {"",
+       "Running mean and deviation of the loss over an unstated number of iterations",
+       "Appendix E",
+       "--window says over how many losses they run."},
+      {"",
+       "ImageNet zero-shot accuracy of CLIP, with a layer-norm after the patch embedding",
+       "Section 3.2",
+       "Here it is the zero-shot accuracy on held-out captions of generated images."},
+      {"",
+       "The paper has no student that learns from a teacher",
+       "Section 3",
+       "The model mlp trains with an epsilon of 1e-8, without decay, at a constant rate."},
+  };
+  return PaperTraining(Paper::kSwitchBack, Options(), others);
 }
 
 }  // namespace loss_spikes

@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "experiments/core/settings.h"
+#include "experiments/shared/paper_training.h"
 #include "experiments/shared/training.h"
 #include "numsim/base/error.h"
 #include "numsim/formats/named_formats.h"
@@ -68,7 +69,7 @@ std::vector<Option> Options() {
        .help = "256: text, one token per byte; 2 to 65536: that many tokens with Zipf frequencies", .before = "256"},
       {.name = "lr",            .quick = "3e-3",      .paper = "3e-4",
        .help = "peak learning rates, separated by commas; each pair is judged at its best", .small = "2e-3"},
-      {.name = "warmup",        .quick = "30",        .paper = "2000",     .help = "steps of linear warm-up", .small = "60"},
+      {.name = "warmup",        .quick = "30",        .paper = "2000",     .help = "steps of linear warm-up", .small = "60", .part_of = "steps"},
       {.name = "epsilon",       .quick = "1e-8,1e-5", .paper = "1e-8,1e-6,1e-5",
        .help = "epsilons of AdamW, separated by commas; Llama 2 has 1e-5"},
       {.name = "beta1",         .quick = "0.9",       .paper = "0.9",      .help = "decay of m"},
@@ -77,7 +78,7 @@ std::vector<Option> Options() {
       {.name = "clip",          .quick = "1",         .paper = "1",        .help = "largest norm of gradients; 0 disables clipping"},
       {.name = "update-from",   .quick = "fresh,stored", .paper = "fresh,stored",
        .help = "moments from which updates are computed, separated by commas: fresh, or stored (as read back from storage)", .small = "fresh", .demo = "fresh"},
-      {.name = "records",       .quick = "30",        .paper = "100",      .help = "minimum number of points per curve, 2 to --steps"},
+      {.name = "records",       .quick = "30",        .paper = "100",      .help = "minimum number of points per curve, 2 to --steps", .at_most = "steps"},
       {.name = "valid-batches", .quick = "16",        .paper = "16",       .help = "batches per validation"},
       {.name = "billions",      .quick = "6.74",      .paper = "6.74",     .help = "parameters of the model in memory.csv, in 10^9"},
       // clang-format on
@@ -183,18 +184,32 @@ std::vector<TableSpec> TableSpecs() {
 }
 
 std::vector<PaperSetting> PaperSettings() {
-  const std::string llama = "Llama 2, whose settings the paper uses";
-  return {
-      {"epsilon", "1e-5", llama, "The authors' code defaults to 1e-6; v in E4M3 depends on it."},
+  const std::string size = "Figure 5: Llama 2 of 100 million parameters";
+  const std::vector<PaperSetting> others = {
+      {"layers", "12", size, "Out of reach of a run of minutes."},
+      {"width", "768", size, "Out of reach of a run of minutes."},
+      {"steps",
+       "500000",
+       "Section 6.1: 2 trillion tokens; Figure 5 does not say for how many it trains",
+       "Out of reach of a run of minutes."},
+      {"epsilon",
+       "1e-5",
+       "Section 6.1: as Llama 2",
+       "The authors' code defaults to 1e-6; v in E4M3 depends on it."},
       {"vocabulary",
        "32000",
        "Section 6.1",
-       "With --vocabulary 32000 tokens have Zipf frequencies; bytes vary less."},
+       "With --vocabulary, generated tokens have Zipf frequencies; 256 are bytes, which vary less."},
+      {"",
+       "The paper's moments have a scale per shard of a tensor (ZeRO)",
+       "the paper's code",
+       "Here a tensor has one scale, unless its storage says @block or @coat."},
       {"",
        "The paper trains in FP8 with bf16",
        "Section 6.1",
        "Here all but the moments is float32, so that only the moments differ."},
   };
+  return PaperTraining(Paper::kFishman, Options(), others);
 }
 
 void CheckOptions(const Settings& settings) {

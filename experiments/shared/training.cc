@@ -102,19 +102,6 @@ size_t SizePart(std::string_view text, size_t low, size_t high) {
 
 }  // namespace
 
-std::vector<PaperSetting> WithSwitchBackTraining(std::vector<PaperSetting> others) {
-  std::vector<PaperSetting> settings = {
-      {"optimizer", "stable-adamw", "Section 3.5", "Chosen for the run."},
-      {"epsilon", "1e-6", "Appendix F", "Chosen for the run."},
-      {"beta2", "0.99", "Section 3", "Chosen for the run."},
-      {"patch-dropout", "0.5", "Section 2.2.2", "Chosen for the run."},
-      {"final-lr", "0", "Section 2.2.2", "Chosen for the run."},
-      {"storage", "bf16", "Section 2.2.1: 16 bits", "Chosen for the run."},
-  };
-  std::move(others.begin(), others.end(), std::back_inserter(settings));
-  return settings;
-}
-
 Option KeysOption() {
   return {
       std::string(kKeysOption),

@@ -37,10 +37,6 @@ inline constexpr int64_t kMostSteps = 100'000'000;
 // Error naming a bad option or key.
 void ReadTraining(const Settings& settings, uint64_t seed, TrainConfig& config);
 
-// Returns the settings of a paper and, before them, those with which [SwitchBack] trains its models:
-// options optimizer, epsilon, beta2, patch-dropout, final-lr and storage.
-std::vector<PaperSetting> WithSwitchBackTraining(std::vector<PaperSetting> others);
-
 // Returns the option `keys`, by which ReadTraining sets any further key of the configuration.
 Option KeysOption();
 

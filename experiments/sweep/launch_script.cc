@@ -21,6 +21,33 @@ if ! flock --nonblock 9; then
 fi
 )sh";
 
+// Lines about the finished trials while the tasks run, and how to go on after Ctrl-C. The pause grows
+// from 2 to 60 seconds; to read from a pipe that nobody writes to takes no process, which would
+// outlive this one. The lock belongs to the tasks.
+constexpr const char* kProgress =
+    R"sh(stopped() {
+  echo "interrupted; finished trials are kept; to resume: numsim sweep resume ${sweep%/sweep}" >&2
+  exit "$1"
+}
+trap 'stopped 130' INT
+trap 'stopped 143' TERM
+progress() {
+  local finished last=0 pause=2 never
+  trap - ERR INT TERM
+  exec {never}<> <(:)
+  while kill -0 $$ 2>/dev/null; do
+    read -r -t "$pause" -u "$never" || true
+    finished=$(find @SHARDS@ -path '*/journal/*.jsonl' -exec cat {} + 2>/dev/null | wc -l)
+    [ "$finished" = "$last" ] || echo "$finished of @TRIALS@ trials are finished" >&2
+    last=$finished
+    pause=$((pause < 30 ? 2 * pause : 60))
+  done
+}
+progress 9>&- &
+watcher=$!
+trap 'kill "$watcher" 2>/dev/null || true' EXIT
+)sh";
+
 // The look of a round is a job of its own, which submits the next round: it is not in its own way.
 constexpr const char* kSlurmLaunchRound =
     R"sh(left=
@@ -147,6 +174,12 @@ std::string EngineLines(const Plan& plan) {
   return lines;
 }
 
+std::string ProgressLines(const Plan& plan, const fs::path& directory) {
+  const std::string trials = fmt::format("{}{}", plan.rounds.empty() ? "" : "up to ", plan.trials);
+  const std::string lines = Replaced(kProgress, "@TRIALS@", trials);
+  return Replaced(lines, "@SHARDS@", Quoted((directory / kShards).string()));
+}
+
 // The number of tasks of each round, as elements of an array of bash.
 std::string TaskCounts(const Plan& plan) {
   std::vector<size_t> counts;
@@ -216,8 +249,10 @@ std::string LaunchScript(const Plan& plan, const fs::path& directory) {
   if (!slurm) text += kLock;
   text += fmt::format("trap 'echo \"{}: numsim sweep status ${{sweep%/sweep}}\" >&2; exit 2' ERR\n",
                       slurm ? "sbatch did not take all jobs" : "not all tasks finished");
+  if (!slurm) text += ProgressLines(plan, directory);
   text += EngineLines(plan);
   if (!slurm) {
+    text += "kill \"$watcher\" 2>/dev/null || true\n";
     text +=
         fmt::format("exec bash \"$sweep/merge.sh\"{}\n", plan.rounds.empty() ? "" : " \"$round\"");
   }

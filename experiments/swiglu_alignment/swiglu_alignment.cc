@@ -5,6 +5,7 @@
 
 #include <utility>
 
+#include "experiments/shared/paper_training.h"
 #include "experiments/shared/training.h"
 
 namespace numsim::experiments {
@@ -45,7 +46,7 @@ std::vector<Option> ArmOptions() {
       {.name = "lrs",           .quick = "",        .paper = "",        .help = "other peak learning rates, separated by commas; empty: none", .small = "1e-3,1.6e-2"},
       {.name = "weight-decays", .quick = "0,1",     .paper = "0",       .help = "other weight decays, separated by commas; empty: none", .small = "0,0.01,1"},
       {.name = "lengths",       .quick = "",        .paper = "",        .help = "other numbers of steps, separated by commas; empty: none", .small = "400"},
-      {.name = "points",        .quick = "8",       .paper = "64",      .help = "number of records after the start, at equal distances", .small = "16"},
+      {.name = "points",        .quick = "8",       .paper = "64",      .help = "number of records after the start, at equal distances", .small = "16", .at_most = "steps"},
       {.name = "starts",        .quick = "10",      .paper = "10",      .help = "random starts of the single neuron"},
       {.name = "neuron-steps",  .quick = "20000",   .paper = "20000",   .help = "steps of Adam from each start"},
       // clang-format on
@@ -60,43 +61,13 @@ std::vector<Option> TrainingOptions() {
       {.name = "text-size",     .quick = "1048576", .paper = "67108864", .help = "bytes of generated text", .small = "4194304"},
       {.name = "context",       .quick = "64",      .paper = "4096",    .help = "bytes per sequence"},
       {.name = "batch",         .quick = "16",      .paper = "1024",    .help = "sequences per step"},
-      {.name = "warmup",        .quick = "60",      .paper = "2000",    .help = "steps of linear warm-up of the centre; other lengths have as many in proportion", .small = "160"},
+      {.name = "warmup",        .quick = "60",      .paper = "2000",    .help = "steps of linear warm-up of the centre; other lengths have as many in proportion", .small = "160", .part_of = "steps"},
       {.name = "final-lr",      .quick = "0.1",     .paper = "0.1",     .help = "learning rate at the end, over the peak: 0 to 1"},
       {.name = "beta2",         .quick = "0.95",    .paper = "0.95",    .help = "decay of AdamW's second moment"},
       {.name = "epsilon",       .quick = "1e-5",    .paper = "1e-5",    .help = "epsilon of AdamW"},
       {.name = "clip",          .quick = "1",       .paper = "1",       .help = "largest norm of gradients; 0 disables clipping"},
       {.name = "valid-batches", .quick = "8",       .paper = "64",      .help = "validation batches of the final loss"},
       // clang-format on
-  };
-}
-
-std::vector<PaperSetting> PaperSettings() {
-  constexpr const char* kSetup = "Section 6.1: as Llama 2";
-  constexpr const char* kTime = "Out of reach.";
-  return {
-      {"size", "32x4096", kSetup, kTime},
-      {"steps", "500000", kSetup, kTime},
-      {"batch", "1024", kSetup, kTime},
-      {"context", "4096", kSetup, kTime},
-      {"lr", "3e-4", kSetup, "Smaller models take larger rates; --lrs has others."},
-      {"warmup", "2000", kSetup, "A tenth of the steps."},
-      {"weight-decay", "0.1", kSetup, ""},
-      {"beta2", "0.95", kSetup, ""},
-      {"epsilon", "1e-5", kSetup, ""},
-      {"clip", "1", kSetup, ""},
-      {"final-lr", "0.1", kSetup, ""},
-      {"products",
-       "tensor-wise:e4m3fn/e5m2",
-       "Section 6.2, with delayed scaling",
-       "Alignment concerns the weights; fp32 shows it without rounding errors."},
-      {"",
-       "l2 regularisation in the loss (Equation 1)",
-       "Section 4.2",
-       "The trainings, as those of the paper's Llama 2, use AdamW's decoupled weight decay."},
-      {"",
-       "Training on Red Pajama with 32,000 tokens",
-       "Section 6.1",
-       "Here tokens are bytes of generated text."},
   };
 }
 
@@ -115,6 +86,30 @@ std::vector<Option> Options() {
   for (Option& option : TrainingOptions()) options.push_back(std::move(option));
   options.push_back(KeysOption());
   return options;
+}
+
+std::vector<PaperSetting> PaperSettings() {
+  const std::vector<PaperSetting> others = {
+      {"lr",
+       "3e-4",
+       "Section 6.1: as Llama 2",
+       "Smaller models take larger rates; --lrs has others."},
+      {"", "Tokens of 32,000 kinds", "Llama 2", "Bytes here, or those of the file of --text."},
+      {"",
+       "The paper does not say how it found its outlier channel",
+       "Figure 2",
+       "Here it is the channel with the largest activation at the end, which favours channels that "
+       "grew."},
+      {"products",
+       "tensor-wise:e4m3fn/e5m2",
+       "Section 6.2, with delayed scaling",
+       "Alignment concerns the weights; fp32 shows it without rounding errors."},
+      {"",
+       "l2 regularisation in the loss (Equation 1)",
+       "Section 4.2",
+       "The trainings, as those of the paper's Llama 2, use AdamW's decoupled weight decay."},
+  };
+  return PaperTraining(Paper::kFishman, Options(), others);
 }
 
 }  // namespace swiglu_alignment

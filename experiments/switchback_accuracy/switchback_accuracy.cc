@@ -3,6 +3,8 @@
 
 #include <utility>
 
+#include "experiments/shared/paper_training.h"
+
 namespace numsim::experiments {
 namespace switchback_accuracy {
 namespace {
@@ -74,7 +76,7 @@ std::vector<Option> TrainingOptions() {
       {.name = "steps",         .quick = "40",      .paper = "20000",    .help = "training steps, 10 or more", .small = "400"},
       {.name = "lr-clip",       .quick = "1e-3",    .paper = "2e-3",     .help = "peak learning rate of clip", .small = "1e-3"},
       {.name = "lr-llama",      .quick = "3e-3",    .paper = "1e-3",     .help = "peak learning rate of llama", .small = "5e-3"},
-      {.name = "warmup",        .quick = "6",       .paper = "5000",     .help = "steps of linear warm-up", .small = "40"},
+      {.name = "warmup",        .quick = "6",       .paper = "5000",     .help = "steps of linear warm-up", .small = "40", .part_of = "steps"},
       {.name = "final-lr",      .quick = "0",       .paper = "0",        .help = "learning rate at the end, over the peak: 0 to 1", .before = "0.1"},
       {.name = "optimizer",     .quick = "stable-adamw", .paper = "stable-adamw", .help = "optimiser: stable-adamw, adamw or another of numsim train", .before = "adamw"},
       {.name = "epsilon",       .quick = "1e-6",    .paper = "1e-6",     .help = "epsilon of the optimiser", .before = "1e-8"},
@@ -84,9 +86,9 @@ std::vector<Option> TrainingOptions() {
       {.name = "patch-dropout", .quick = "0.5",     .paper = "0.5",      .help = "clip: share of the patches that a training step leaves out, 0 to below 1", .before = "0"},
       {.name = "storage",       .quick = "bf16",    .paper = "bf16",     .help = "format of activations and gradients between operations; fp32: not rounded", .before = "fp32"},
       {.name = "valid-batches", .quick = "4",       .paper = "8",        .help = "batches per validation", .small = "8"},
-      {.name = "records",       .quick = "20",      .paper = "100",      .help = "minimum number of points per curve, 2 to --steps", .small = "40"},
+      {.name = "records",       .quick = "20",      .paper = "100",      .help = "minimum number of points per curve, 2 to --steps", .small = "40", .at_most = "steps"},
       {.name = "shadow-steps",  .quick = "1",       .paper = "3",
-       .help = "number of steps, evenly spread after the warm-up, whose gradients are compared with a float64 reference run", .small = "3"},
+       .help = "number of steps, evenly spread after the warm-up, whose gradients are compared with a float64 reference run", .small = "3", .at_most = "steps"},
       {.name = "shadow-seeds",  .quick = "3",       .paper = "3",        .help = "number of seeds whose gradients are compared"},
       // clang-format on
   };
@@ -190,18 +192,23 @@ std::vector<TableSpec> TableSpecs() {
 
 std::vector<PaperSetting> PaperSettings() {
   const std::string code = "the authors' code, bitsandbytes";
-  return WithSwitchBackTraining({
+  const std::vector<PaperSetting> others = {
       {"weight-decay", "0.2", "Section 2.2.2", "Small models are regularised less."},
-      {"lr-clip", "2e-3", "Section 2.2.2", "Chosen for small models and short trainings."},
       {"clip",
        "0",
        "Section 3.2",
        "Clipping of gradients takes the place of the update clipping of StableAdamW."},
       {"",
+       "The paper's fp8 values are those of bitsandbytes, and their products are float16",
+       "Section 2.3",
+       "Here the values are those of the format named, OCP's for e4m3fn and e5m2, and sums are "
+       "float32."},
+      {"",
        "The paper rounds fp8 gradients to E5M2",
        code,
        "switchback:e4m3fn rounds them to E4M3; switchback:e4m3fn/e5m2 is the paper's."},
-  });
+  };
+  return PaperTraining(Paper::kSwitchBack, Options(), others);
 }
 
 // Returns "clip 2x64, llama 2x64,4x128, 400 steps".

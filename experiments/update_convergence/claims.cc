@@ -306,7 +306,8 @@ std::vector<PaperSetting> PaperSettings() {
       {"",
        "The paper does not name the optimiser",
        "Pretraining",
-       "Here momentum and Adam are trained; an update has a root mean square of about 1."},
+       "Here momentum and Adam are trained; an update has a root mean square of about 1. Muon, which "
+       "the paper names, is not."},
   };
 }
 

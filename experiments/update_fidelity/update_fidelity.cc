@@ -253,6 +253,14 @@ std::string RateText(float lr) {
 std::vector<UpdateRule> Rules(const Settings& settings) {
   std::vector<UpdateRule> rules = ParseUpdateRuleList(settings.Get("rules"));
   const std::vector<Format> formats = Formats(settings);
+  // The default holds rules that not every format has; a rule that the user names has to serve one.
+  if (settings.Get("rules") == kAllRules) {
+    std::erase_if(rules, [&](const UpdateRule& rule) {
+      return std::none_of(formats.begin(), formats.end(), [&](const Format& format) {
+        return Serves(rule, format);
+      });
+    });
+  }
   std::vector<std::string> names;
   for (UpdateRule& rule : rules) {
     rule.tolerance = settings.GetDouble("rtol", 0, 1);

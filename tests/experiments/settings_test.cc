@@ -74,6 +74,54 @@ TEST(MakeSettings, OptionsWithoutAValueForSmallTakeThatOfQuick) {
   EXPECT_EQ(MakeSettings(WithSmallPreset(), "small", 0, 1, {{"rows", "9"}}).Get("rows"), "9");
 }
 
+// Options of which two follow `steps`, whose default is 300.
+Experiment WithSteps() {
+  Experiment experiment;
+  experiment.options = {
+      {.name = "steps", .quick = "300", .paper = "20000"},
+      {.name = "warmup", .quick = "30", .paper = "5000", .part_of = "steps"},
+      {.name = "ignored", .quick = "warm-up", .paper = "1000", .part_of = "steps"},
+      {.name = "records", .quick = "30", .paper = "100", .at_most = "steps"},
+  };
+  return experiment;
+}
+
+TEST(MakeSettings, DefaultsFollowTheOptionThatTheyCountAPartOf) {
+  const auto of = [](const std::map<std::string, std::string>& given, const char* option) {
+    return MakeSettings(WithSteps(), "quick", 0, 1, given).Get(option);
+  };
+  EXPECT_EQ(of({}, "warmup"), "30");
+  EXPECT_EQ(of({{"steps", "20"}}, "warmup"), "2");
+  EXPECT_EQ(of({{"steps", "37"}}, "warmup"), "3") << "30 would be most of it";
+  EXPECT_EQ(of({{"steps", "38"}}, "warmup"), "30") << "not most of it: as before";
+  EXPECT_EQ(of({{"steps", "1000"}}, "warmup"), "30");
+  EXPECT_EQ(of({{"steps", "20"}, {"warmup", "19"}}, "warmup"), "19");
+  EXPECT_EQ(of({{"steps", "20"}}, "ignored"), "warm-up");
+  EXPECT_EQ(of({{"steps", "x"}}, "warmup"), "30") << "the trials have the message";
+  EXPECT_EQ(of({{"steps", "-4"}}, "records"), "30");
+  EXPECT_EQ(of({{"steps", "20"}}, "records"), "20");
+  EXPECT_EQ(of({{"steps", "31"}}, "records"), "30");
+  const Settings paper = MakeSettings(WithSteps(), "paper", 0, 1, {{"steps", "1200"}});
+  EXPECT_EQ(paper.Get("warmup"), "300");
+  EXPECT_EQ(paper.Get("ignored"), "60");
+}
+
+// Every training can be made short by --steps alone.
+TEST(MakeSettings, FewStepsAloneAreValidForEveryExperimentThatTrains) {
+  size_t experiments = 0;
+  for (const Experiment& experiment : AllExperiments()) {
+    const Settings quick = MakeSettings(experiment, "quick", 0, 1, {});
+    if (!quick.options.contains("steps")) continue;
+    ++experiments;
+    for (const char* const steps : {"10", "20", "45", "170", "203"}) {
+      const Settings settings = MakeSettings(experiment, "quick", 0, 1, {{"steps", steps}});
+      EXPECT_EQ(ErrorOf([&] { experiment.trials(settings); }), "no error")
+          << experiment.name << " --steps " << steps;
+    }
+  }
+  EXPECT_EQ(experiments, 9u);
+}
+
 TEST(MakeSettings, SeedsAreThoseThatAreAskedForWhateverThePreset) {
   EXPECT_EQ(MakeSettings(WithSmallPreset(), "small", 0, 1, {}).seeds, 1);
   EXPECT_EQ(MakeSettings(WithSmallPreset(), "small", 0, 7, {}).seeds, 7);
