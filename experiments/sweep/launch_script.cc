@@ -37,7 +37,7 @@ progress() {
   exec {never}<> <(:)
   while kill -0 $$ 2>/dev/null; do
     read -r -t "$pause" -u "$never" || true
-    finished=$(find @SHARDS@ -path '*/journal/*.jsonl' -exec cat {} + 2>/dev/null | wc -l)
+    finished=$(find @SHARDS@ -path '*/journal/*.jsonl' -exec cat {} + 2>/dev/null | wc -l) || true
     [ "$finished" = "$last" ] || echo "$finished of @TRIALS@ trials are finished" >&2
     last=$finished
     pause=$((pause < 30 ? 2 * pause : 60))

@@ -20,6 +20,28 @@ if ! flock --nonblock 9; then
   exit 2
 fi
 trap 'echo "not all tasks finished: numsim sweep status ${sweep%/sweep}" >&2; exit 2' ERR
+stopped() {
+  echo "interrupted; finished trials are kept; to resume: numsim sweep resume ${sweep%/sweep}" >&2
+  exit "$1"
+}
+trap 'stopped 130' INT
+trap 'stopped 143' TERM
+progress() {
+  local finished last=0 pause=2 never
+  trap - ERR INT TERM
+  exec {never}<> <(:)
+  while kill -0 $$ 2>/dev/null; do
+    read -r -t "$pause" -u "$never" || true
+    finished=$(find /home/user/local-rounds/shards -path '*/journal/*.jsonl' -exec cat {} + 2>/dev/null | wc -l) || true
+    [ "$finished" = "$last" ] || echo "$finished of up to 48 trials are finished" >&2
+    last=$finished
+    pause=$((pause < 30 ? 2 * pause : 60))
+  done
+}
+progress 9>&- &
+watcher=$!
+trap 'kill "$watcher" 2>/dev/null || true' EXIT
 # In the folder, since xargs would replace braces of its path.
 printf '%s\n' "${tasks[@]}" | (cd "$sweep" && exec xargs -P 2 -I '{}' bash task.sh '{}' "$round")
+kill "$watcher" 2>/dev/null || true
 exec bash "$sweep/merge.sh" "$round"

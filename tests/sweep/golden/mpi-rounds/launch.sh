@@ -20,6 +20,27 @@ if ! flock --nonblock 9; then
   exit 2
 fi
 trap 'echo "not all tasks finished: numsim sweep status ${sweep%/sweep}" >&2; exit 2' ERR
+stopped() {
+  echo "interrupted; finished trials are kept; to resume: numsim sweep resume ${sweep%/sweep}" >&2
+  exit "$1"
+}
+trap 'stopped 130' INT
+trap 'stopped 143' TERM
+progress() {
+  local finished last=0 pause=2 never
+  trap - ERR INT TERM
+  exec {never}<> <(:)
+  while kill -0 $$ 2>/dev/null; do
+    read -r -t "$pause" -u "$never" || true
+    finished=$(find /home/user/mpi-rounds/shards -path '*/journal/*.jsonl' -exec cat {} + 2>/dev/null | wc -l) || true
+    [ "$finished" = "$last" ] || echo "$finished of up to 48 trials are finished" >&2
+    last=$finished
+    pause=$((pause < 30 ? 2 * pause : 60))
+  done
+}
+progress 9>&- &
+watcher=$!
+trap 'kill "$watcher" 2>/dev/null || true' EXIT
 # Ranks take the tasks in this order. One that is killed does not end the others (--enable-recovery).
 rm -rf "$sweep/taken"
 mkdir "$sweep/taken"
@@ -30,4 +51,5 @@ mpirun -np "$ranks" --bind-to none --enable-recovery bash "$sweep/rank.sh" "$rou
 for task in "${tasks[@]}"; do
   [ "$(cat "$sweep/exit/$round-$task" 2>/dev/null)" = 0 ]
 done
+kill "$watcher" 2>/dev/null || true
 exec bash "$sweep/merge.sh" "$round"

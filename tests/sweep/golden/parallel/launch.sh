@@ -17,6 +17,27 @@ if ! flock --nonblock 9; then
   exit 2
 fi
 trap 'echo "not all tasks finished: numsim sweep status ${sweep%/sweep}" >&2; exit 2' ERR
+stopped() {
+  echo "interrupted; finished trials are kept; to resume: numsim sweep resume ${sweep%/sweep}" >&2
+  exit "$1"
+}
+trap 'stopped 130' INT
+trap 'stopped 143' TERM
+progress() {
+  local finished last=0 pause=2 never
+  trap - ERR INT TERM
+  exec {never}<> <(:)
+  while kill -0 $$ 2>/dev/null; do
+    read -r -t "$pause" -u "$never" || true
+    finished=$(find /home/user/parallel/shards -path '*/journal/*.jsonl' -exec cat {} + 2>/dev/null | wc -l) || true
+    [ "$finished" = "$last" ] || echo "$finished of 24 trials are finished" >&2
+    last=$finished
+    pause=$((pause < 30 ? 2 * pause : 60))
+  done
+}
+progress 9>&- &
+watcher=$!
+trap 'kill "$watcher" 2>/dev/null || true' EXIT
 # With tasks as arguments, each of them runs, whatever the log of all says.
 log=$sweep/joblog
 if [ $# -gt 0 ]; then
@@ -28,4 +49,5 @@ command="bash $(printf %q "$sweep/task.sh")"
 for task in "${tasks[@]}"; do
   printf '%s\n' "$command $task"
 done | parallel --jobs 1 --sshlogin :,node1 --joblog "$log" --resume-failed
+kill "$watcher" 2>/dev/null || true
 exec bash "$sweep/merge.sh"
