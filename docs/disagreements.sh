@@ -25,7 +25,7 @@ implementations give different codes, grouped by cause, with the number of the 2
 compares the page with the program.
 
 The evidence for a profile says how far it can be trusted (`numsim oracle profiles`). *Measured* profiles of
-CUDA 13.0, PyTorch 2.11 and ml_dtypes 0.6 equal the output of the implementation for every float32 pattern
+CUDA 13.0, PyTorch 2.11 and 2.15 and ml_dtypes 0.6 equal the output of the implementation for every float32 pattern
 ([tests/profiles/recorded](../tests/profiles/recorded/README.md)). *Specification* profiles follow the
 published rule, *read* profiles a source text, *third-party* profiles somebody else's report. Codes are
 compared as bit patterns; the value of a code is shown as each side interprets it.
@@ -40,6 +40,9 @@ section "E4M3: saturating CUDA and PyTorch 2.11" \
 section "E4M3: PyTorch 2.11 and 2.12" \
   "The development versions of 2.12 saturate finite overflow." \
   torch-2.11 torch-2.12 float32 e4m3fn
+section "E4M3: PyTorch 2.11 and 2.15" \
+  "PyTorch 2.15 saturates, infinity included (measured on the CPU)." \
+  torch-2.11 torch-2.15 float32 e4m3fn
 section "E4M3: CUDA and QPyTorch" \
   "QPyTorch's E4M3 has no NaN and reaches 480. QPyTorch rounds ties away from zero, and rounds subnormal results twice." \
   cuda-13 qpytorch float32 e4m3fn

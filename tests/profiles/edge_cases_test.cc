@@ -60,6 +60,7 @@ TEST(EdgeCases, RoundingToE4m3IsCommonToMost) {
                                     "ml-dtypes",
                                     "torch-2.11",
                                     "torch-2.12",
+                                    "torch-2.15",
                                     "onnx-cast-23",
                                     "onnx-cast-24",
                                     "onnx-cast-nosat"}) {
@@ -69,7 +70,7 @@ TEST(EdgeCases, RoundingToE4m3IsCommonToMost) {
 
 TEST(EdgeCases, OverflowOfE4m3) {
   for (const char* const profile :
-       {"ocp-saturate", "cuda-13-satfinite", "onnx-cast-23", "onnx-cast-24"}) {
+       {"ocp-saturate", "cuda-13-satfinite", "torch-2.15", "onnx-cast-23", "onnx-cast-24"}) {
     Expect(profile,
            "e4m3fn",
            {{Above(464.0f), 0x7E},
@@ -123,6 +124,7 @@ TEST(EdgeCases, OverflowOfE5m2) {
                                     "ml-dtypes",
                                     "torch-2.11",
                                     "torch-2.12",
+                                    "torch-2.15",
                                     "onnx-cast-nosat",
                                     "cpfloat"}) {
     Expect(profile,
@@ -282,7 +284,7 @@ TEST(EdgeCases, E8m0) {
   Expect("cuda-13-rz", "e8m0fnu", {{kInf, 0xFF}});
   Expect("cuda-13-rz-satfinite", "e8m0fnu", {{kInf, 0xFE}});
   // PyTorch: nearest with ties up, wrong right above the smallest value.
-  for (const char* const profile : {"torch-2.11", "torch-2.12"}) {
+  for (const char* const profile : {"torch-2.11", "torch-2.12", "torch-2.15"}) {
     Expect(profile,
            "e8m0fnu",
            {{0.0f, 0x00},

@@ -30,6 +30,7 @@ TEST(ProfileTable, HasTheProfilesThatTheIssueNames) {
                                  "ml-dtypes",
                                  "torch-2.11",
                                  "torch-2.12",
+                                 "torch-2.15",
                                  "hip-host",
                                  "onnx-cast-23",
                                  "onnx-cast-24",
@@ -85,7 +86,7 @@ TEST(CompleteProfileName, WritesABeginningOut) {
 
 TEST(CompleteProfileName, RefusesWhatMayBeSeveral) {
   EXPECT_EQ(ErrorOf([] { CompleteProfileName("torch"); }),
-            "profile 'torch' may be any of torch-2.11, torch-2.12, torch-bf16-sr");
+            "profile 'torch' may be any of torch-2.11, torch-2.12, torch-2.15, torch-bf16-sr");
   EXPECT_THAT(ErrorOf([] { CompleteProfileName("c"); }), HasSubstr("cuda-13"));
   EXPECT_THAT(ErrorOf([] { CompleteProfileName("nope"); }), HasSubstr("'nope' is not one of"));
   EXPECT_THAT(ErrorOf([] { CompleteProfileName(""); }), HasSubstr("'' is not one of"));

@@ -94,6 +94,11 @@ const Recorded kRecorded[] = {
     {"torch-cpu.txt", "e4m3fnuz", "torch-2.11"},
     {"torch-cpu.txt", "e5m2fnuz", "torch-2.11"},
     {"torch-cpu.txt", "e8m0fnu", "torch-2.11"},
+    {"torch-2.15-cpu.txt", "e4m3fn", "torch-2.15"},
+    {"torch-2.15-cpu.txt", "e5m2", "torch-2.15"},
+    {"torch-2.15-cpu.txt", "e4m3fnuz", "torch-2.15"},
+    {"torch-2.15-cpu.txt", "e5m2fnuz", "torch-2.15"},
+    {"torch-2.15-cpu.txt", "e8m0fnu", "torch-2.15"},
     {"ml-dtypes.txt", "e4m3fn", "ml-dtypes"},
     {"ml-dtypes.txt", "e5m2", "ml-dtypes"},
     {"ml-dtypes.txt", "e4m3fnuz", "ml-dtypes"},
@@ -120,7 +125,8 @@ TEST(Recorded, ProfilesGiveEveryRecordedCode) {
 }
 
 TEST(Recorded, EveryConversionOfTheFilesIsCompared) {
-  for (const char* file : {"cuda-device.txt", "torch-cpu.txt", "ml-dtypes.txt"}) {
+  for (const char* file :
+       {"cuda-device.txt", "torch-cpu.txt", "torch-2.15-cpu.txt", "ml-dtypes.txt"}) {
     for (const auto& [name, runs] : ReadRecorded(file)) {
       const bool compared = std::any_of(
           std::begin(kRecorded), std::end(kRecorded), [&file, &n = name](const Recorded& r) {

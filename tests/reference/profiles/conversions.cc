@@ -175,9 +175,10 @@ void AddMlDtypes(Lists& lists) {
 }
 
 void AddTorch(Lists& lists) {
-  for (const char* const profile : {"torch-2.11", "torch-2.12"}) {
-    const bool saturates = std::string(profile) == "torch-2.12";
-    lists.Add(profile, "e4m3fn", saturates ? kSaturate : kNonsaturate, {0x7F, 0xFF, 0x7F, 0xFF});
+  lists.Add("torch-2.11", "e4m3fn", kNonsaturate, {0x7F, 0xFF, 0x7F, 0xFF});
+  lists.Add("torch-2.12", "e4m3fn", kSaturate, {0x7F, 0xFF, 0x7F, 0xFF});
+  lists.Add("torch-2.15", "e4m3fn", kSaturate, {0x7F, 0xFF});
+  for (const char* const profile : {"torch-2.11", "torch-2.12", "torch-2.15"}) {
     lists.Add(profile, "e5m2", kNonsaturate, {0x7F, 0xFF});
     lists.Add(profile, "e4m3fnuz", kNonsaturate, {0x80, 0x80, 0x80, 0x80});
     lists.Add(profile, "e5m2fnuz", kNonsaturate, {0x80, 0x80, 0x80, 0x80});

@@ -54,6 +54,11 @@ constexpr RuleLine kRules[] = {
     {.profile = "torch-2.12", .from = kF32, .targets = "e5m2",    .nan = kSignedOnes},
     {.profile = "torch-2.12", .from = kF32, .targets = "e8m0fnu", .nan = kExponentNan, .infinity = kExponentNan, .zero = {0, 0},
      .finite = EncodeExponentHalfUp},
+    {.profile = "torch-2.15", .from = kF32, .targets = "e4m3fn",  .overflow = kSat},
+    {.profile = "torch-2.15", .from = kF32, .targets = "e4m3fnuz e5m2fnuz"},
+    {.profile = "torch-2.15", .from = kF32, .targets = "e5m2",    .nan = kSignedOnes},
+    {.profile = "torch-2.15", .from = kF32, .targets = "e8m0fnu", .nan = kExponentNan, .infinity = kExponentNan, .zero = {0, 0},
+     .finite = EncodeExponentHalfUp},
 
     {.profile = "hip-host",           .from = kAny, .targets = "e4m3fn e4m3fnuz e5m2fnuz", .finite = EncodeHip, .breakpoints = HipBreakpoints},
     {.profile = "hip-host",           .from = kAny, .targets = "e5m2",                     .nan = kSignedOnes, .finite = EncodeHip, .breakpoints = HipBreakpoints},

@@ -46,6 +46,8 @@ constexpr ProfileInfo kTable[] = {
      "e5m2 NaN is 0x7F; e8m0fnu ignores signs, ties go up, all above 2^-127 goes up to 2^-126"},
     {"torch-2.12",            "PyTorch 2.12 development versions with pull request 178817",                         "PyTorch",          kThirdParty,
      "finite overflow of e4m3fn saturates; that infinity stays NaN there is assumed; the rest as torch-2.11"},
+    {"torch-2.15",            "PyTorch 2.15.0, Float8_*.h, CPU",                                                    "PyTorch",          kMeasured,
+     "e4m3fn saturates, also infinity; the rest as torch-2.11"},
     {"hip-host",              "amd_hip_fp8.h, cast_to_f8 on an x86 host, __HIP_NOSAT",                              "HIP-FP8",          kRead,
      "overflow is tested before rounding; the exponent shift wraps around: x far below the subnormals converts as x times 2^64; HIP's host emulation, there is no profile of a device"},
     {"hip-host-satfinite",    "amd_hip_fp8.h, cast_to_f8 on an x86 host, __HIP_SATFINITE",                          "HIP-FP8",          kRead,
