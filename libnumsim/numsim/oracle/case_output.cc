@@ -20,6 +20,8 @@ std::string_view KindText(ColumnKind kind) {
       return "code";
     case ColumnKind::kInteger:
       return "integer";
+    case ColumnKind::kFloat64:
+      return "float64";
     case ColumnKind::kTruth:
       return "truth";
     case ColumnKind::kRandom:

@@ -38,6 +38,7 @@ std::vector<uint64_t> AwkwardNumbers(const Operation& operation, const Column& c
     if (only && target) list.Add(IntegersAroundTies(column.bits, column.is_signed, target->spec));
     return list.codes();
   }
+  if (column.kind == ColumnKind::kFloat64) return AwkwardFloat64s(target->spec);
   const FormatSpec& source = column.format->spec;
   list.Add(AwkwardCodes(source, only ? kAllCodesOfOne : kAllCodes));
   if (!only) return list.codes();

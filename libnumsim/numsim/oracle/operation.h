@@ -36,6 +36,7 @@ InvalidInteger ParseInvalidInteger(std::string_view text);
 enum class ColumnKind : uint8_t {
   kCode,     // a code of a format
   kInteger,  // an integer, in two's complement if signed
+  kFloat64,  // the bits of a float64
   kTruth,    // 0 or 1
   kRandom,   // the random bits R of stochastic rounding
 };

@@ -8,6 +8,7 @@
 #include "numsim/random/streams.h"
 #include "numsim/rounding/encode.h"
 #include "numsim/rounding/exact_number.h"
+#include "numsim/rounding/shared/float64_bits.h"
 #include "numsim/rounding/unrounded.h"
 
 using numsim::EncodePlan;
@@ -19,30 +20,6 @@ using numsim::capi::Require;
 
 namespace numsim::capi {
 namespace {
-
-constexpr uint64_t kSignF64 = uint64_t{1} << 63;
-constexpr uint64_t kInfinityF64 = uint64_t{0x7FF} << 52;
-constexpr uint64_t kQuietF64 = uint64_t{1} << 51;
-
-// Returns the exact value of a float64 bit pattern.
-Unrounded ExactF64(uint64_t bits) {
-  Unrounded x;
-  x.negative = (bits & kSignF64) != 0;
-  const uint64_t magnitude = bits & ~kSignF64;
-  if (magnitude >= kInfinityF64) {
-    x.kind = magnitude > kInfinityF64 ? NumberKind::kNan : NumberKind::kInfinity;
-    return x;
-  }
-  const int field = static_cast<int>(magnitude >> 52);
-  const uint64_t mantissa = magnitude & ((uint64_t{1} << 52) - 1);
-  x.significand = field == 0 ? mantissa : mantissa | (uint64_t{1} << 52);
-  x.exponent = (field == 0 ? 1 : field) - 1075;
-  return x;
-}
-
-bool IsSignalingF64(uint64_t bits) {
-  return (bits & ~kSignF64) > kInfinityF64 && (bits & kQuietF64) == 0;
-}
 
 // Returns the integer, rounded to odd if it needs 64 bits.
 Unrounded ExactInteger(bool negative, uint64_t magnitude) {
@@ -73,9 +50,9 @@ numsim_status_t EncodeExact(const Unrounded& x,
 // Returns the float64 bits of a code's value. Every product here is exact and normal, so the
 // floating-point environment does not matter.
 uint64_t F64Bits(const Unrounded& x) {
-  const uint64_t sign = x.negative ? kSignF64 : 0;
-  if (x.kind == NumberKind::kNan) return sign | kInfinityF64 | kQuietF64;
-  if (x.kind == NumberKind::kInfinity) return sign | kInfinityF64;
+  const uint64_t sign = x.negative ? kFloat64Sign : 0;
+  if (x.kind == NumberKind::kNan) return sign | kFloat64Infinity | kFloat64Quiet;
+  if (x.kind == NumberKind::kInfinity) return sign | kFloat64Infinity;
   const auto scale = std::bit_cast<double>(static_cast<uint64_t>(x.exponent + 1023) << 52);
   return sign | std::bit_cast<uint64_t>(static_cast<double>(x.significand) * scale);
 }
@@ -121,10 +98,7 @@ numsim_status_t numsim_encode_f64(uint64_t value_bits,
   const numsim_status_t status =
       FirstError({ReadPlan(to, rounding, &plan), Require(code != nullptr)});
   if (status != NUMSIM_OK) return status;
-  if (flags != nullptr) {
-    *flags = numsim::EncodeUnrounded(plan, numsim::capi::ExactF64(value_bits), random).flags;
-    if (numsim::capi::IsSignalingF64(value_bits)) *flags |= numsim::kInvalid;
-  }
+  if (flags != nullptr) *flags = numsim::EncodeFloat64(plan, value_bits, random).flags;
   *code = numsim::EncodeF64(plan, value_bits, random);
   return NUMSIM_OK;
 }

@@ -69,6 +69,11 @@ std::vector<uint64_t> AwkwardIntegers(int bits, bool is_signed);
 // Returns integers halfway between neighbouring values of a format, and the integers next to them.
 std::vector<uint64_t> IntegersAroundTies(int bits, bool is_signed, const FormatSpec& target);
 
+// Returns the bits of float64 numbers at and next to values of a format and midpoints between
+// neighbours, for all values of a format of up to 16 bits and for the edge codes of wider ones, with
+// both signs, and special numbers of float64.
+std::vector<uint64_t> AwkwardFloat64s(const FormatSpec& target);
+
 // Returns edge cases of random bits: 0, all ones, half, half - 1.
 std::vector<uint64_t> AwkwardRandomBits(int bits);
 
@@ -79,7 +84,8 @@ struct RandomCaseShape {
   CaseShape shape = CaseShape::kElementwise;
   size_t operands = 0;
   size_t length = 1;
-  // Dot products: exponents of the smallest and of the largest finite sum (Operation::SumExponents).
+  // Dot products: exponents of the smallest and of the largest finite sum (Operation::SumExponents);
+  // a float64: those of the result's format.
   int sum_low = 0, sum_high = 0;
   // The number of block scales, which follow the 2 * length elements of a dot product.
   size_t scales = 0;

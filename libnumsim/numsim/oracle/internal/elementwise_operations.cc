@@ -6,6 +6,7 @@
 #include "numsim/arith/elementary.h"
 #include "numsim/arith/p3109.h"
 #include "numsim/oracle/internal/operation_row.h"
+#include "numsim/rounding/shared/float64_bits.h"
 
 namespace numsim {
 namespace {
@@ -37,6 +38,7 @@ struct Definition {
   int codes = 1;                   // number of operands that are codes (formats a, b, c)
   bool scales = false;             // each of the two operands has a scale
   IntegerType integer_operand{0};  // the last operand; 0 bits: none
+  bool float64_operand = false;    // the only operand
   ResultKind result = ResultKind::kTo;
   IntegerType integer_result{0};
   CaseShape shape = CaseShape::kElementwise;
@@ -99,6 +101,9 @@ Answer FromSigned(const Context& x, const uint64_t* in, uint32_t random) {
 }
 Answer FromUnsigned(const Context& x, const uint64_t* in, uint32_t random) {
   return FromUint64(in[0], x.plan, random);
+}
+Answer FromFloat64(const Context& x, const uint64_t* in, uint32_t random) {
+  return EncodeFloat64(x.plan, in[0], random);
 }
 Answer ScaledByPower(const Context& x, const uint64_t* in, uint32_t random) {
   return ScaleByPowerOfTwo(A(x, in), SignExtended(in[1], 32), x.plan, random);
@@ -244,6 +249,11 @@ constexpr std::array kDefinitions = {
     From("from-u16", {16, false}, &FromUnsigned),
     From("from-u32", {32, false}, &FromUnsigned),
     From("from-u64", {64, false}, &FromUnsigned),
+    Definition{.name = "from-f64",
+               .summary = "a float64 converted to the format",
+               .function = &FromFloat64,
+               .codes = 0,
+               .float64_operand = true},
 };
 
 constexpr bool Rounds(const Definition& d) {
@@ -283,6 +293,10 @@ class ElementwiseOperation : public Operation {
     }
     if (d.integer_operand.bits != 0) {
       inputs_.push_back(IntegerColumn(d.codes == 0 ? "a" : "n", d.integer_operand));
+    }
+    if (d.float64_operand) {
+      inputs_.push_back({.name = "a", .bits = 64, .kind = ColumnKind::kFloat64});
+      sum_exponents_ = {r.to.spec.SubnormalExponent(), r.to.spec.MaxExponent()};
     }
     operands_ = inputs_.size();
     if (info.options.rounding) has_random_ = AppendRandom(r.plan.rounding, 1, inputs_) != 0;

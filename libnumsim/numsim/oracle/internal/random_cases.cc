@@ -69,6 +69,16 @@ uint64_t IntegerOf(const Column& column, const PhiloxCounter& words) {
   return Masked(negative ? 0 - magnitude : magnitude, column.bits);
 }
 
+// Returns a float64 with an exponent of the result's format or just beside it. Of every four, one
+// has 25 significant bits, so that it is often a tie or next to a value.
+uint64_t Float64Of(const RandomCaseShape& shape, const PhiloxCounter& words) {
+  const int exponent = UniformBetween(shape.sum_low - 2, shape.sum_high + 1, words[2]);
+  uint64_t mantissa = Masked(Bits(words), 52);
+  if ((words[3] & 3) == 0) mantissa &= ~LargestOf(28);
+  const uint64_t sign = uint64_t{words[3] >> 31} << 63;
+  return sign | static_cast<uint64_t>(exponent + 1023) << 52 | mantissa;
+}
+
 // Makes every second product approximately the negative of the one before it.
 void CancelPairs(const FormatSpec& format, size_t length, std::span<uint64_t> inputs) {
   if (format.sign != Sign::kSignMagnitude) return;
@@ -144,6 +154,8 @@ void RandomCase(std::span<const Column> columns,
       inputs[c] = FiniteCode(format, exponents.Of(c) + Spread(format, words[2]), Bits(words));
     } else if (close && column.kind == ColumnKind::kInteger) {
       inputs[c] = IntegerOf(column, words);
+    } else if (close && column.kind == ColumnKind::kFloat64) {
+      inputs[c] = Float64Of(shape, words);
     } else {
       inputs[c] = Masked(Bits(words), column.bits);
     }
