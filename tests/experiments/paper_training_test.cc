@@ -21,7 +21,7 @@ bool HasOption(const Experiment& experiment, std::string_view name) {
   });
 }
 
-size_t Rows(const Experiment& experiment, std::string_view option) {
+size_t CountOf(const Experiment& experiment, std::string_view option) {
   return static_cast<size_t>(
       std::count_if(experiment.paper_settings.begin(),
                     experiment.paper_settings.end(),
@@ -57,7 +57,7 @@ TEST(PaperTraining, EveryStudyThatTrainsComparesItsTrainingWithThePapers) {
                                      "epsilon",
                                      "beta2"}) {
       if (!HasOption(*experiment, option)) continue;
-      EXPECT_EQ(Rows(*experiment, option), 1u) << experiment->name << " --" << option;
+      EXPECT_EQ(CountOf(*experiment, option), 1u) << experiment->name << " --" << option;
     }
   }
 }

@@ -78,10 +78,10 @@ TEST(MakeSettings, OptionsWithoutAValueForSmallTakeThatOfQuick) {
 Experiment WithSteps() {
   Experiment experiment;
   experiment.options = {
-      {.name = "steps", .quick = "300", .paper = "20000"},
-      {.name = "warmup", .quick = "30", .paper = "5000", .part_of = "steps"},
-      {.name = "ignored", .quick = "warm-up", .paper = "1000", .part_of = "steps"},
-      {.name = "records", .quick = "30", .paper = "100", .at_most = "steps"},
+      {.name = "steps", .quick = "300", .paper = "20000", .help = ""},
+      {.name = "warmup", .quick = "30", .paper = "5000", .help = "", .part_of = "steps"},
+      {.name = "ignored", .quick = "warm-up", .paper = "1000", .help = "", .part_of = "steps"},
+      {.name = "records", .quick = "30", .paper = "100", .help = "", .at_most = "steps"},
   };
   return experiment;
 }

@@ -9,7 +9,7 @@
 namespace numsim {
 namespace {
 
-constexpr int kWidestTarget = 16;  // widest format of which every value is tried
+constexpr int kWidestTriedTarget = 16;  // widest format of which every value is tried
 
 // Adds a float64 and its two neighbours, each with both signs.
 void AddAround(double x, CodeList& list) {
@@ -22,9 +22,9 @@ void AddAround(double x, CodeList& list) {
 }
 
 // Returns the magnitude codes that are tried, the largest one included.
-std::vector<uint64_t> MagnitudesOf(const FormatSpec& target) {
+std::vector<uint64_t> TriedMagnitudes(const FormatSpec& target) {
   CodeList list(target.Bits());
-  if (target.Bits() <= kWidestTarget) {
+  if (target.Bits() <= kWidestTriedTarget) {
     for (uint32_t magnitude = 0; magnitude <= target.MaxFiniteCode(); ++magnitude) {
       list.Add(magnitude);
     }
@@ -60,7 +60,7 @@ std::vector<uint64_t> AwkwardFloat64s(const FormatSpec& target) {
     list.Add(special);
     list.Add(special | kFloat64Sign);
   }
-  for (const uint64_t code : MagnitudesOf(target)) {
+  for (const uint64_t code : TriedMagnitudes(target)) {
     const auto magnitude = static_cast<uint32_t>(code);
     const double value = ValueOf(target, magnitude), next = ValueOf(target, magnitude + 1);
     AddAround(value, list);
