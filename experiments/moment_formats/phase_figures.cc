@@ -8,6 +8,7 @@
 
 #include "experiments/moment_formats/moment_formats.h"
 #include "experiments/shared/special_values.h"
+#include "numsim/base/elementary.h"
 
 namespace numsim::experiments::moment_formats {
 namespace {
@@ -27,12 +28,17 @@ Panel EpsilonPanel(const Frame& rows, std::map<std::string, int>& styles) {
   panel.title = "updates from " + rows.Text("update_from") + " moments";
   panel.x = {.label = "epsilon", .log10 = true};
   panel.y = {.label = "gap to fp32, nats per token", .low = -0.05, .high = 1.05 * kLargestGap};
-  for (const Frame& pair : rows.By({"m", "v"})) {
+  // Pairs stand beside each other, with bars: an interval as wide as the axis would hide the others.
+  const std::vector<Frame> pairs = rows.By({"m", "v"});
+  double place = -0.5 * static_cast<double>(pairs.size() - 1);
+  for (const Frame& pair : pairs) {
+    const double aside = Exp(0.12 * place++);
     Series series;
+    series.error_bars = true;
     series.label = "v in " + pair.Text("v");
     series.style = styles.emplace(series.label, static_cast<int>(styles.size())).first->second;
     pair.ForEach([&](const Frame& row) {
-      series.x.push_back(row.Number("epsilon"));
+      series.x.push_back(aside * row.Number("epsilon"));
       series.y.push_back(row.Number("gap"));
       series.low.push_back(row.Number("gap_low"));
       series.high.push_back(row.Number("gap_high"));

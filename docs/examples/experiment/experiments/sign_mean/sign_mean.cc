@@ -112,7 +112,9 @@ Experiment SignMean() {
   experiment.derive = Derive;
   experiment.figures = Figures;
   experiment.claims = {Shrinks()};
-  experiment.scale = [](const Settings& settings) { return settings.Get("k") + " signs"; };
+  experiment.scale = [](const Settings& settings, const Tables&) {
+    return settings.Get("k") + " signs";
+  };
   return experiment;
 }
 
