@@ -19,8 +19,9 @@ const std::string& DefaultOf(const Option& option, std::string_view preset, bool
 const Preset& FindPreset(const Experiment& experiment, std::string_view name);
 
 // Returns the defaults of `preset` and the active backend, with `overrides` (option name without
-// dashes -> text) on top. Defaults follow overrides as Option::part_of and at_most say. Throws Error for an unknown preset or option (listing the valid ones),
-// for seeds < 1, for max_seeds < seeds unless it is 0, and for a last seed above 2^64 - 1.
+// dashes -> text) on top. Defaults follow overrides as Option::part_of and at_most say. Throws Error
+// for an unknown preset or option (listing the valid ones), for seeds < 1, for max_seeds < seeds
+// unless it is 0, and for a last seed above 2^64 - 1.
 // Experiment::trials checks the option values.
 Settings MakeSettings(const Experiment& experiment,
                       std::string_view preset,
