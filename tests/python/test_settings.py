@@ -198,7 +198,7 @@ def test_the_extension_keeps_its_own_limits():
     plain = core.operand_of_array(ns.format("fp32").spec, np.eye(3, dtype=F32), False)
     out = np.empty((6, 3), F32)
     churn = [np.full((6, 3), np.nan, F32) for _ in range(100)]  # reuses memory that is free
-    core.gemm(gaps, plain, "fp32", True, out)
+    core.gemm(gaps, plain, "fp32", True, out, "float64")
     assert np.array_equal(out, a[:, ::2]) and len(churn) == 100
     x = np.ones((4, 64), F32)
     matrix = ns.quantize(x, "e2m1fn", scaling="block:16/nvfp4")._matrix
