@@ -116,7 +116,8 @@ const HandComputed kHandComputed[] = {
     {"from-u16", "e4m3fn", {3}, 0x44, 0},
     {"from-u32", "e4m3fn", {0xFFFFFFFF}, 0x7F, kOverflow | kInexact},
     {"from-u64", "e4m3fn", {448}, 0x7E, 0},
-    {"dot", "e4m3fn", {0x38, 0x40, 0x44, 0x3C}, 0x4C, 0},  // 1 * 3 + 2 * 1.5
+    {"from-f64", "e4m3fn", {0x3FF1000000000001}, 0x39, kInexact},  // just above 1.0625, a tie
+    {"dot", "e4m3fn", {0x38, 0x40, 0x44, 0x3C}, 0x4C, 0},          // 1 * 3 + 2 * 1.5
 };
 
 OperationRequest RequestOf(const HandComputed& c) {
