@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import sys
+import types
 import warnings
 from typing import Any, Union
 
@@ -143,7 +144,8 @@ def _dtype_of(name):
 
 def warn(note: str) -> None:
     """Warns at the line that called the package; Python shows a warning once per line."""
-    level, frame = 1, sys._getframe()
+    level = 1
+    frame: types.FrameType | None = sys._getframe()
     while frame is not None and frame.f_globals.get("__name__", "").split(".")[0] == "numsim":
         level, frame = level + 1, frame.f_back
     warnings.warn(note, stacklevel=level)

@@ -66,7 +66,7 @@ def dequantize(
     array, give, f = _codes(codes, format, packed)
     matrices, _ = _matrices(array, scales, f, scaling, tensor_scale)
     out = np.empty(array.shape, F32)
-    parts = out.reshape(len(matrices), -1) if array.size else []
+    parts: Any = out.reshape(len(matrices), -1) if array.size else []
     for matrix, part in zip(matrices, parts):
         matrix.dequantize(part.reshape(matrix.rows, matrix.cols))
     return give(out, None)

@@ -15,14 +15,6 @@ from numsim.torch._optimizer_group import Group
 _STATE = "numsim"  # the key of state_dict() with the moments and the states of update rules
 
 
-def _pair_of(moments):
-    if isinstance(moments, str) or not hasattr(moments, "__len__") or len(moments) != 2:
-        raise ValueError(
-            f'moments: expected a pair of formats such as ("e4m3fn", "e5m2"), found {moments!r}'
-        )
-    return [m if isinstance(m, str) else format_of(m).name for m in moments]
-
-
 class AdamW(torch.optim.Optimizer):
     """AdamW with moments and weights in any format: the steps of `numsim.Optimizer`.
 
@@ -70,7 +62,6 @@ class AdamW(torch.optim.Optimizer):
         m, v = _moment_formats(moments)
         update, seed = _update_rule(rounding, seed, self._weights, (m, v))
         self._seed = SR(seed=seed).seed
-        m, v = _pair_of(moments)
         self._fixed = {
             "m": m,
             "v": v,
@@ -191,8 +182,10 @@ class AdamW(torch.optim.Optimizer):
 
 def _moment_formats(moments):
     """Returns the texts of the formats of m and v, without defaults."""
-    if isinstance(moments, str) or len(moments) != 2:
-        raise ValueError(f"moments: expected two formats, (m, v), found {moments!r}")
+    if isinstance(moments, str) or not hasattr(moments, "__len__") or len(moments) != 2:
+        raise ValueError(
+            f'moments: expected a pair of formats such as ("e4m3fn", "e5m2"), found {moments!r}'
+        )
     texts = [text if isinstance(text, str) else format_of(text).name for text in moments]
     try:
         return [_core.MomentStore(t, 1, first).format for t, first in zip(texts, (True, False))]
