@@ -81,7 +81,7 @@ TEST_F(Engines, ASweepSaysHowFarItIsAndHowToResumeIt) {
                  "until grep -q finished said; do sleep 0.1; done; "
                  "kill -INT -$launch; wait $launch"),
             130);
-  EXPECT_THAT(Text("said"), ContainsRegex("^6 of 24 trials are finished\n"));
+  EXPECT_THAT(Text("said"), ContainsRegex("^[0-9]+ of 24 trials are finished\n"));
   EXPECT_THAT(Text("said"), HasSubstr("to resume: numsim sweep resume "));
 }
 
