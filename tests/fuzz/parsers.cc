@@ -27,6 +27,7 @@
 #include "numsim/oracle/judge.h"
 #include "numsim/oracle/operation.h"
 #include "numsim/oracle/pack.h"
+#include "numsim/rounding/exact_number.h"
 #include "numsim/train/checkpoint.h"
 #include "numsim/train/trainer.h"
 #include "numsim/updates/update_rule.h"
@@ -222,6 +223,14 @@ void Level(std::string_view bytes) {
   MayRefuse([&] { ParseCaseLevel(bytes); });
 }
 
+// A number is also itself plus zero, and has the nearest float64 of the C library.
+void Number(std::string_view bytes) {
+  const auto number = Accepted([&] { return ParseExactNumber(bytes, "number"); });
+  if (!number || !number->IsFinite()) return;
+  Require((*number - (*number + ExactNumber())).IsZero());
+  Require(number->ToFloat64() == std::strtod(std::string(bytes).c_str(), nullptr));
+}
+
 constexpr Parser kParsers[] = {
     {"npy", Npy, NpySeeds},
     {"safetensors", Safetensors, SafetensorsSeeds},
@@ -242,6 +251,7 @@ constexpr Parser kParsers[] = {
     {"moment-format", Text<ParseMomentFormat>, MomentSeeds},
     {"update-rule", Text<ParseUpdateRule>, RuleSeeds},
     {"level", Level, LevelSeeds},
+    {"number", Number, NumberSeeds},
 };
 
 }  // namespace

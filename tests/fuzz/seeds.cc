@@ -253,4 +253,8 @@ Seeds RuleSeeds() {
 
 Seeds LevelSeeds() { return {"full", "random:4096", "edges", "boundary"}; }
 
+Seeds NumberSeeds() {
+  return {"0.78", "-1e-400", "0x1.8p-1", "inf", "nan", "123456789012345678901"};
+}
+
 }  // namespace numsim::fuzz

@@ -30,6 +30,7 @@ Seeds FormatSeeds();
 Seeds MomentSeeds();
 Seeds RuleSeeds();
 Seeds LevelSeeds();
+Seeds NumberSeeds();
 
 std::string IdxLabels();      // of 4 images
 std::string CaptionImages();  // a .npy file of 4 images
