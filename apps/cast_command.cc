@@ -7,6 +7,7 @@
 #include "apps/code_array.h"
 #include "apps/command.h"
 #include "apps/format_text.h"
+#include "apps/integer_cast.h"
 #include "apps/rounding_options.h"
 #include "apps/scaled_cast.h"
 #include "apps/tensor_argument.h"
@@ -85,6 +86,10 @@ Array EncodeFile(const CastOptions& options, const Array& in, const FormatSpec& 
   if (in.type == ElementType::kF64) {  // rounded once, directly from float64
     const std::span<const double> values(in.Data<double>(), in.Elements());
     WithCodes(codes, [&](auto out) { Encode(plan, values, out, random); });
+    return codes;
+  }
+  if (IsInteger(in.type)) {
+    EncodeIntegers(plan, in, random, codes);
     return codes;
   }
   const std::vector<float> values = ToFloat32(in, options.in);

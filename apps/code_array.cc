@@ -1,5 +1,6 @@
 #include "apps/code_array.h"
 
+#include <algorithm>
 #include <cmath>
 
 #include "numsim/cast/cast.h"
@@ -103,6 +104,11 @@ Array DecodedArray(Array& codes, const Format& format, const std::string& file) 
 }
 
 bool HoldsValues(Array& array, const Format& format, const std::string& file) {
+  if (array.type == ElementType::kF64 || IsInteger(array.type)) {
+    const std::vector<float> values = ToFloat32(array, file);
+    array = ArrayLike(array, ElementType::kF32);
+    std::copy(values.begin(), values.end(), array.Data<float>());
+  }
   if (array.type == ElementType::kF32) return true;
   if (!CanBeCodes(array.type, format.spec)) {
     throw Error::Format("{}: element type is {}, but codes of {} are {} and its values float32",

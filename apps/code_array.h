@@ -58,8 +58,9 @@ void CheckCodes(Array& codes, const Format& format, const std::string& file);
 // Returns the values of the codes as float32. Throws Error like CheckCodes().
 Array DecodedArray(Array& codes, const Format& format, const std::string& file);
 
-// Returns true if the elements are float32 values, and false if they are codes of the format, which
-// become those of TakeAsCodes(). Throws Error that names `file` if they have another type.
+// Returns true if the elements are float32 values, or become them because they are float64 or
+// integers that float32 holds; false if they are codes of the format, which become those of
+// TakeAsCodes(). Throws Error that names `file` if they have another type.
 bool HoldsValues(Array& array, const Format& format, const std::string& file);
 
 // Throws Error that names `file` and the first element that is not a value of the format (one that

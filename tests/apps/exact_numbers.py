@@ -194,6 +194,22 @@ def test_float64_files(folder):
         got = out.read_bytes()[-len(values) :]
         right = bytes(GRIDS[format].round(x, "rne", math.copysign(1, v) < 0) for x, v in zip(exact, values))
         check(got == right, f"cast of float64 to {format}")
+    for descr, code, most in (("<i2", "h", 15), ("<i4", "i", 31), ("<i8", "q", 63), ("<u8", "Q", 64)):
+        values = [DRAW.getrandbits(DRAW.randrange(1, most + 1)) for _ in range(40)]
+        ties = [(2 * DRAW.randrange(4, 8) + 1) << DRAW.randrange(most - 5) for _ in range(40)]
+        values += [tie + DRAW.choice([-1, 0, 1]) for tie in ties]
+        if code != "Q":
+            values = [DRAW.choice([-1, 1]) * x for x in values] + [-(1 << most)]
+        path = folder / "integers.npy"
+        npy(path, descr, struct.pack(f"<{len(values)}{code}", *values), (len(values),))
+        for format in ("e4m3fn", "fp16"):
+            out = folder / "codes.npy"
+            numsim("cast", str(path), str(out), "--format", format, "--overflow", "saturate")
+            bits = 8 if format == "e4m3fn" else 16
+            raw = out.read_bytes()[-len(values) * bits // 8 :]
+            got = struct.unpack(f"<{len(values)}{'B' if bits == 8 else 'H'}", raw)
+            right = tuple(GRIDS[format].round(Fraction(x), "rne") for x in values)
+            check(got == right, f"cast of {descr} to {format}")
     wide = [1e300, 1.0, -2.0, 5e-324, 1e-200, -1e308]
     path = folder / "wide.npy"
     npy(path, "<f8", struct.pack("<6d", *wide), (6,))

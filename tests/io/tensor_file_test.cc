@@ -94,6 +94,26 @@ TEST(ToFloat32, TakesFloat64ThatItHoldsExactly) {
   }
 }
 
+TEST(ToFloat, IntegersAreTakenIfTheyAreHeldExactly) {
+  const int64_t wide = (int64_t{1} << 60) + (int64_t{1} << 37);  // 24 bits
+  const std::vector<int64_t> held = {0, -3, wide, INT64_MIN};
+  const Array array = ArrayOf<int64_t>(ElementType::kI64, held);
+  const std::vector<float> values = ToFloat32(array, "a");
+  EXPECT_EQ(values, (std::vector<float>{0, -3, static_cast<float>(wide), -0x1p63f}));
+  EXPECT_EQ(ToFloat64(ArrayOf<int16_t>(ElementType::kI16, {-7}), "a"), std::vector<double>{-7});
+  EXPECT_EQ(ToFloat32(ArrayOf<uint64_t>(ElementType::kU64, {uint64_t{1} << 63}), "a"),
+            std::vector<float>{0x1p63f});
+  ExpectMessage(ErrorOf([] {
+                  ToFloat32(ArrayOf<int32_t>(ElementType::kI32, {1, 16777217}), "in.npy");
+                }),
+                {"in.npy", "int32", "element 1", "16777217", "float32"});
+  EXPECT_EQ(ToFloat64(ArrayOf<int32_t>(ElementType::kI32, {16777217}), "a"),
+            std::vector<double>{16777217});
+  ExpectMessage(
+      ErrorOf([] { ToFloat64(ArrayOf<uint64_t>(ElementType::kU64, {~uint64_t{0}}), "in.npy"); }),
+      {"in.npy", "uint64", "element 0", "18446744073709551615", "float64"});
+}
+
 TEST(ToFloat, CodesAndTooWideFloatsAreErrorsThatNameTheArray) {
   for (const ElementType type : {ElementType::kU8, ElementType::kU16, ElementType::kU32}) {
     const Array array{type, {0}, {}};

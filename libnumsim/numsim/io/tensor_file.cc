@@ -1,9 +1,11 @@
 #include "numsim/io/tensor_file.h"
 
 #include <algorithm>
+#include <bit>
 #include <cctype>
 #include <cmath>
 #include <cstring>
+#include <limits>
 #include <map>
 
 #include "numsim/base/error.h"
@@ -86,10 +88,6 @@ std::vector<Target> Widened(const Array& array, std::string_view what) {
                  array.bytes.size(),
                  ToString(array.type),
                  ShapeToString(array.shape));
-  if (array.type == ElementType::kF64) {  // ToFloat64 handles it before calling this function
-    throw Error::Format("{}: float64 elements do not fit into float32 exactly; convert them first",
-                        what);
-  }
   if (array.type == ElementType::kF32) {
     return Mapped<float, Target>(array, [](float value) { return Target{value}; });
   }
@@ -98,18 +96,54 @@ std::vector<Target> Widened(const Array& array, std::string_view what) {
   return Decoded<Target>(array);
 }
 
-// Returns float64 elements as float32. Throws Error that names the first one that would change.
-std::vector<float> ExactFloat32(const Array& array, std::string_view what) {
-  std::vector<float> values(array.Elements());
-  for (size_t i = 0; i < values.size(); ++i) {
-    double wide;
-    std::memcpy(&wide, array.bytes.data() + i * sizeof(double), sizeof(double));
-    values[i] = static_cast<float>(wide);
-    if (static_cast<double>(values[i]) == wide || std::isnan(wide)) continue;
-    throw Error::Format(
-        "{}: float64 element {} is {}, which float32 does not hold exactly", what, i, wide);
+// Returns true if Target holds the number.
+template <typename Target, typename Source>
+bool Holds(Source x) {
+  if constexpr (std::is_floating_point_v<Source>) {
+    return std::isnan(x) || static_cast<Source>(static_cast<Target>(x)) == x;
+  } else {
+    const auto bits = static_cast<uint64_t>(x);
+    const uint64_t magnitude = x < 0 ? 0 - bits : bits;
+    return magnitude == 0 ||
+           (magnitude >> std::countr_zero(magnitude)) >> std::numeric_limits<Target>::digits == 0;
   }
-  return values;
+}
+
+// Returns the elements as Target. Throws Error that names the first one that would change.
+template <typename Target, typename Source>
+std::vector<Target> Exact(const Array& array, std::string_view what) {
+  size_t i = 0;
+  return Mapped<Source, Target>(array, [&](Source x) {
+    if (!Holds<Target>(x)) {
+      throw Error::Format("{}: {} element {} is {}, which {} does not hold exactly",
+                          what,
+                          ToString(array.type),
+                          i,
+                          x,
+                          sizeof(Target) == sizeof(float) ? "float32" : "float64");
+    }
+    ++i;
+    return static_cast<Target>(x);
+  });
+}
+
+// Returns the exact elements of any type that has values.
+template <typename Target>
+std::vector<Target> Values(const Array& array, std::string_view what) {
+  switch (array.type) {
+    case ElementType::kF64:
+      return Exact<Target, double>(array, what);
+    case ElementType::kI16:
+      return Exact<Target, int16_t>(array, what);
+    case ElementType::kI32:
+      return Exact<Target, int32_t>(array, what);
+    case ElementType::kI64:
+      return Exact<Target, int64_t>(array, what);
+    case ElementType::kU64:
+      return Exact<Target, uint64_t>(array, what);
+    default:
+      return Widened<Target>(array, what);
+  }
 }
 
 // Returns what to do with a file that holds tensors in another way, or "".
@@ -213,16 +247,17 @@ void AppendTensors(const std::filesystem::path& path,
   AppendNpy(path, tensors[0].second, file);
 }
 
+bool IsInteger(ElementType type) {
+  return type == ElementType::kI16 || type == ElementType::kI32 || type == ElementType::kI64 ||
+         type == ElementType::kU64;
+}
+
 std::vector<float> ToFloat32(const Array& array, std::string_view what) {
-  if (array.type == ElementType::kF64) return ExactFloat32(array, what);
-  return Widened<float>(array, what);
+  return Values<float>(array, what);
 }
 
 std::vector<double> ToFloat64(const Array& array, std::string_view what) {
-  if (array.type == ElementType::kF64) {
-    return Mapped<double, double>(array, [](double value) { return value; });
-  }
-  return Widened<double>(array, what);
+  return Values<double>(array, what);
 }
 
 }  // namespace numsim

@@ -47,17 +47,22 @@ class TensorFile {
   std::vector<TensorInfo> npy_;
 };
 
+// Returns whether elements of this type are integers and no codes: signed ones of 16 to 64 bits, and
+// unsigned ones of 64 bits, which no format has as codes.
+bool IsInteger(ElementType type);
+
 // Returns the exact values of an array whose type has a format (FormatOf), in its order; int8 counts
 // as numbers. NaNs of types other than float32 are those of numsim::Decode. `what` names the array in
-// messages. Throws Error for float64, which does not fit, and for the types of WhyNoNumbers().
+// messages. Takes float64 and IsInteger() types too, but throws Error that names the first element
+// that float32 does not hold exactly. Throws Error for the other types of WhyNoNumbers().
 std::vector<float> ToFloat32(const Array& array, std::string_view what);
 
-// The float64 version of ToFloat32, which also accepts float64 arrays.
+// The float64 version of ToFloat32.
 std::vector<double> ToFloat64(const Array& array, std::string_view what);
 
 // Returns why an array of this type has no values: unsigned integers and raw bytes are codes of a
 // format that the file does not name, wider integers and booleans are not numbers of a format.
-// Returns "" for the types that ToFloat64 takes.
+// Returns "" for the types of which ToFloat64 takes every array.
 std::string_view WhyNoNumbers(ElementType type);
 
 // Writing.
