@@ -56,6 +56,9 @@ const std::map<std::string, ReadableNpy>& ReadableNpys() {
       {"float32", {ElementType::kF32, matrix}},
       {"float64", {ElementType::kF64, matrix}},
       {"int8", {ElementType::kI8, matrix}},
+      {"int16", {ElementType::kI16, matrix}},
+      {"int32", {ElementType::kI32, matrix}},
+      {"int64", {ElementType::kI64, matrix}},
       {"uint8", {ElementType::kU8, matrix}},
       {"uint16", {ElementType::kU16, matrix}},
       {"uint32", {ElementType::kU32, matrix}},
@@ -82,9 +85,6 @@ const std::map<std::string, std::string>& RefusedFiles() {
   static const std::string structured = "expected a simple element type, not a structured one";
   static const std::map<std::string, std::string> files = {
       {"bool.npy", "descr is '|b1'"},
-      {"int16.npy", "descr is '<i2'"},
-      {"int32.npy", "descr is '<i4'"},
-      {"int64.npy", "descr is '<i8'"},
       {"longdouble.npy", "descr is '<f16'"},
       {"complex64.npy", "descr is '<c8'"},
       {"complex128.npy", "descr is '<c16'"},

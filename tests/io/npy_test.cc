@@ -194,7 +194,7 @@ TEST_F(NpyTest, DictsThatAreNotStrictlyRightAreErrors) {
 
 TEST_F(NpyTest, OtherElementTypesAreErrorsThatNameThem) {
   for (const char* const descr : {"|O",
-                                  "<i4",
+                                  "<i3",
                                   "<f16",
                                   "|b1",
                                   "<V4",

@@ -34,6 +34,9 @@ constexpr std::array kTypeNames = {
     TypeName{ElementType::kF32, "f4"},
     TypeName{ElementType::kF64, "f8"},
     TypeName{ElementType::kI8, "i1"},
+    TypeName{ElementType::kI16, "i2"},
+    TypeName{ElementType::kI32, "i4"},
+    TypeName{ElementType::kI64, "i8"},
     TypeName{ElementType::kU8, "u1"},
     TypeName{ElementType::kU16, "u2"},
     TypeName{ElementType::kU32, "u4"},
@@ -58,8 +61,8 @@ void ParseDescr(std::string_view descr, std::string_view file, NpyHeader& header
     return;
   }
   throw Error::Format(
-      "{}: npy header: descr is '{}', expected float16, float32, float64, int8 or uint8 to uint64 "
-      "('<f4' and so on), or bytes of a format that NumPy does not know ('<f1', '|V1', '|V2')",
+      "{}: npy header: descr is '{}', expected float16, float32, float64, int8 to int64 or uint8 to "
+      "uint64 ('<f4' and so on), or bytes of a format that NumPy does not know ('<f1', '|V1', '|V2')",
       file,
       Printable(descr, 24));
 }

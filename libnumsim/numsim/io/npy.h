@@ -19,9 +19,9 @@ struct NpyHeader {
 };
 
 // Reads and checks the header only, including that the file has exactly the number of data bytes
-// that the header states. Accepts float16, float32, float64, int8 and uint8 to uint64 in either byte
-// order, and as raw bytes what NumPy writes for formats that it does not know (f1, V1 and V2), of any
-// rank, also with zero extents. Throws Error naming file and field for anything else:
+// that the header states. Accepts float16, float32, float64, int8 to int64 and uint8 to uint64 in
+// either byte order, and as raw bytes what NumPy writes for formats that it does not know (f1, V1 and
+// V2), of any rank, also with zero extents. Throws Error naming file and field for anything else:
 // bad magic, unknown version, a header that exceeds the file or 1 MiB, a header that is not a dict
 // of exactly descr, fortran_order and shape, other types, shapes that are too large, missing or
 // surplus bytes.
