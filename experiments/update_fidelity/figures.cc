@@ -267,7 +267,8 @@ std::vector<Figure> Figures(const Settings&, const Tables& tables) {
       if (!figure.panels.empty()) figures.push_back(std::move(figure));
     }
   }
-  figures.push_back(TimesFigure(tables));
+  // A published run has no times: they are those of a machine.
+  if (!tables.at(std::string(kTimes)).rows.empty()) figures.push_back(TimesFigure(tables));
   return figures;
 }
 
