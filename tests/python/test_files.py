@@ -381,7 +381,7 @@ def test_what_does_not_fit_is_refused(numsim):
     write("m.safetensors", w=("U8", (3, 3), bytes(9)), w_scale=("F32", (3, 1), bytes(12)))
     assert "--format" in numsim("dequantize m.safetensors o.npy", 2)
     write("m.safetensors", w=codes, w_scale=("F64", (), np.array(1e39)))
-    assert "no float32" in numsim("dequantize m.safetensors o.npy", 2)
+    assert "which float32 does not hold" in numsim("dequantize m.safetensors o.npy", 2)
     write("m.safetensors", w=("F32", (3,), bytes(12)))
     assert "no tensor NAME of codes has scales" in numsim("dequantize m.safetensors o.npy", 2)
     write("other.safetensors", w=("F32", (4,), bytes(16)))
