@@ -22,8 +22,8 @@ class BadInput : public BadInputTest {
     Put("truncated.npy", whole.substr(0, whole.size() - 3));
     Put("text.npy", "hello");
     std::string wrong_type = whole;
-    wrong_type.replace(wrong_type.find("<f4"), 3, "<i4");
-    Put("int32.npy", wrong_type);
+    wrong_type.replace(wrong_type.find("<f4"), 3, "<M8");
+    Put("dates.npy", wrong_type);
     std::filesystem::create_directory(Path("directory"));
   }
 
@@ -140,7 +140,7 @@ TEST_F(BadInput, InputFiles) {
       {Cast("missing.npy" + end), {"missing.npy"}},
       {Cast("truncated.npy" + end), {"truncated.npy", "13 bytes", "16"}},
       {Cast("text.npy" + end), {"text.npy"}},
-      {Cast("int32.npy" + end), {"int32.npy", "<i4"}},
+      {Cast("dates.npy" + end), {"dates.npy", "<M8"}},
       {Cast("directory" + end), {"directory"}},
       {Cast("u8.npy" + end), {"u8.npy", "uint8"}},
       {{"stats", "missing.npy"}, {"missing.npy"}},

@@ -70,7 +70,7 @@ TEST_F(CBadArguments, UnknownFormatSaysWhy) {
                            "e5m2 ",
                            "e4m3:inf=ieee,nan=none",
                            "\xFF\xFE",
-                           "E4M3FN",
+                           "E4M3FM",
                            "e1m0:inf=none,nan=none,"}) {
     message[0] = '\0';
     EXPECT_EQ(numsim_format_by_name(name, &format, message, sizeof message),

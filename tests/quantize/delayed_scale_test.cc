@@ -243,15 +243,19 @@ TEST(DelayedScale, AInvScaleBeyondFloat32IsItsLargestValue) {
 
 // A inv_scale below float32's normal numbers would make an infinite scale, or be zero.
 TEST(DelayedScale, AInvScaleBelowTheNormalNumbersIsTheSmallestOfThem) {
-  for (int margin : {140, 1000}) {
-    DelayedScale scale = E4m3(MostRecent(4, margin));
-    EXPECT_EQ(Next(scale, 7.0f), 0x1p-126f) << margin;
+  for (const float absmax : {0x1p104f, 0x1p127f}) {
+    DelayedScale scale = E4m3(MostRecent(4, 32));
+    EXPECT_EQ(Next(scale, absmax), 0x1p-126f) << absmax;
     EXPECT_EQ(scale.Current().scale, 0x1p126f);
   }
-  DelayedScale scale = E4m3(MostRecent(4, 132));
-  EXPECT_EQ(Next(scale, 7.0f), 0x1p-126f);
-  DelayedScale last = E4m3(MostRecent(4, -1000));
-  EXPECT_EQ(Next(last, 7.0f), kLargest);
+  DelayedScale last = E4m3(MostRecent(4, -32));
+  EXPECT_EQ(Next(last, 0x1p-120f), kLargest);
+}
+
+TEST(DelayedScale, MarginsBeyond32AreRefused) {
+  for (const int margin : {-1000, -33, 33, 140}) {
+    EXPECT_THROW(E4m3(MostRecent(4, margin)), Error) << margin;
+  }
 }
 
 // A step in which the layer did not run neither moves the history on nor shortens it. The scale is
