@@ -184,7 +184,8 @@ std::vector<TableSpec> TableSpecs() {
 }
 
 std::vector<PaperSetting> PaperSettings() {
-  const std::string size = "Figure 5: Llama 2 of 100 million parameters";
+  const std::string size =
+      "Figure 5 names 100 million parameters; numsim assumes this shape of them";
   const std::vector<PaperSetting> others = {
       {"layers", "12", size, "Out of reach of a run of minutes."},
       {"width", "768", size, "Out of reach of a run of minutes."},
