@@ -183,7 +183,7 @@ def _rounded_once(value, name, bits):
         try:
             return float(value)  # Python rounds once, to nearest even
         except OverflowError:
-            return math.copysign(math.inf, value)
+            return -math.inf if value < 0 else math.inf
     word, exponent = _word(int(value) if isinstance(value, np.integer) else value)
     magnitude, negative = word & ~(1 << 63), word >> 63
     if exponent in (_NAN, _INFINITY):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import torch
 
-from numsim import _core
+from numsim import _core, _settings
 from numsim._arrays import float32_of
 from numsim._linear import RecipeLike, recipe_of
 
@@ -39,7 +39,7 @@ class Gemms:
         self.steps = 0
         self.watcher = None
         self._before: list[float] = []  # scales before the newest forward pass in training mode
-        self._seed = _core.linear_seed(seed)
+        self._seed = _core.linear_seed(_settings.integer(seed, "seed"))
         self._core = _core.Linear(self.recipe._core)
 
     def product(self, x, w, training):
