@@ -141,3 +141,26 @@ class TestJax:
             jax.jit(lambda y: ns.matmul(y, y))(jax.numpy.asarray(X.reshape(2, 2)))
         with pytest.raises(TypeError, match="^x: expected an array of floats, found int32"):
             jax.jit(lambda y: ns.round(y, "e4m3fn"))(jax.numpy.arange(3))
+
+    def test_random_bits_of_another_kind_or_shape_are_refused(self):
+        jax = self.jax()
+        x = jax.numpy.asarray(X)
+        for bits, found in (
+            (np.zeros(X.shape, np.int32), r"int32 of shape"),
+            (np.zeros(1, np.uint32), r"uint32 of shape \(1,\)"),
+            (np.zeros(X.shape, F32), "float32 of shape"),
+        ):
+            expected = rf"^rounding: random_bits: expected unsigned integers of shape .*{found}"
+            with pytest.raises(ValueError, match=expected):
+                jax.jit(lambda y: ns.round(y, "e4m3fn", rounding=ns.SR(random_bits=bits)))(x)
+        with pytest.raises(TypeError, match="^out: only for NumPy arrays"):
+            jax.jit(lambda y: ns.round(y, "e4m3fn", out=X.copy()))(x)
+
+    @pytest.mark.parametrize("overflow", ["saturate", "nonsaturate", "propagate"])
+    def test_overflow_and_a_width_reach_the_traced_call(self, overflow):
+        jax = self.jax()
+        x = np.array([1e9, -1e9, 1.06, np.inf], F32)
+        bits = np.array([0, 5, 1 << 31, 7], np.uint32)
+        for rounding in ("rtz", ns.SR(random_bits=bits), ns.SR(bits=3, stream=1)):
+            call = lambda y: ns.round(y, "e4m3fn", rounding=rounding, overflow=overflow)  # noqa: B023, E731
+            assert same(np.asarray(jax.jit(call)(jax.numpy.asarray(x))), call(x))

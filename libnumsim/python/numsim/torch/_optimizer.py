@@ -7,7 +7,7 @@ from typing import Any
 
 import torch
 
-from numsim import _core
+from numsim import _core, _settings
 from numsim._formats import FormatLike, format as format_of
 from numsim._rounding import SR
 from numsim.torch._optimizer_group import Group
@@ -67,9 +67,9 @@ class AdamW(torch.optim.Optimizer):
             "v": v,
             "weights": self._weights.name,
             "update": update,
-            "decay_filter": decay_filter,
-            "moment_filter": moment_filter,
-            "update_from_stored": update_from_stored,
+            "decay_filter": _settings.text(decay_filter, "decay_filter"),
+            "moment_filter": _settings.text(moment_filter, "moment_filter"),
+            "update_from_stored": _settings.flag(update_from_stored, "update_from_stored"),
         }
         self._groups: list[Group] = []
         defaults = {"lr": lr, "betas": betas, "eps": eps, "weight_decay": weight_decay}
@@ -94,10 +94,10 @@ class AdamW(torch.optim.Optimizer):
         beta1, beta2 = group["betas"]
         return {
             **self._fixed,
-            "beta1": beta1,
-            "beta2": beta2,
-            "epsilon": group["eps"],
-            "weight_decay": group["weight_decay"],
+            "beta1": _settings.rate(beta1, "betas[0]"),
+            "beta2": _settings.rate(beta2, "betas[1]"),
+            "epsilon": _settings.rate(group["eps"], "eps"),
+            "weight_decay": _settings.rate(group["weight_decay"], "weight_decay"),
         }
 
     def _prepare(self):
@@ -199,6 +199,9 @@ def _update_rule(rounding, seed, weights, moments):
         rounding = SR(seed=seed)
         seed = 0
     if not isinstance(rounding, SR):
+        if not isinstance(rounding, str):
+            found = type(rounding).__name__
+            raise TypeError(f"rounding: expected an update rule or numsim.SR, found {found}")
         try:
             return str(_core.UpdateRule(rounding)), seed
         except _core.Error as error:
