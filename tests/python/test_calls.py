@@ -1,7 +1,7 @@
 """Calls and what they return, print, warn of or raise, against golden files.
 
-A golden file has sections "# name" of lines ">>> Python" with the outcome of each below. The lines of
-a section share names. NUMSIM_UPDATE_GOLDEN=1 writes the outcomes anew: then read what changed.
+A golden file has sections "# name" of lines ">>> Python" with the outcome of each below. The lines
+of a section share names. NUMSIM_UPDATE_GOLDEN=1 writes the outcomes anew: then read what changed.
 """
 
 import ast
