@@ -291,3 +291,11 @@ def test_recipes_with_layers_of_their_own_find_them():
     recipes = nt.converted(model)
     forward = recipes["block.mlp.down"].gemms["forward"]
     assert forward[0] == "bf16" and recipes["block.mlp.up"] == ns.LinearRecipe("fp8-delayed")
+
+
+def test_the_warning_of_what_is_left_out_names_the_line_of_the_call():
+    model = torch.nn.Sequential(torch.nn.Linear(2, 2), torch.nn.Linear(2, 2))
+    code = compile("nt.convert(model, {'0': 'mx-e4m3fn'})", "the caller", "exec")
+    with pytest.warns(nt.LeftOutWarning) as told:
+        exec(code, {"nt": nt, "model": model})  # noqa: S102
+    assert [warning.filename for warning in told] == ["the caller"]
