@@ -289,9 +289,12 @@ def test_threads_have_their_own_streams(rng):
         assert_same(result, expected)
 
 
-def test_tensors_that_need_gradients_are_taken_as_values():
+def test_rounding_a_tensor_that_needs_gradients_is_straight_through():
     x = torch.linspace(-3, 3, 10, device="cuda", requires_grad=True)
-    assert not ns.round(x, "e4m3fn").requires_grad
+    y = ns.round(x, "e4m3fn")
+    assert_same(y.detach().cpu(), ns.round(x.detach().cpu(), "e4m3fn"))
+    y.sum().backward()
+    assert torch.equal(x.grad, torch.ones_like(x))
 
 
 def test_what_has_no_device_path_says_so(rng):
