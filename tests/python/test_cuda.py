@@ -292,7 +292,7 @@ def test_threads_have_their_own_streams(rng):
 def test_rounding_a_tensor_that_needs_gradients_is_straight_through():
     x = torch.linspace(-3, 3, 10, device="cuda", requires_grad=True)
     y = ns.round(x, "e4m3fn")
-    assert_same(y.detach().cpu(), ns.round(x.detach().cpu(), "e4m3fn"))
+    assert_same(y.detach(), ns.round(x.detach().cpu().numpy(), "e4m3fn"))
     y.sum().backward()
     assert torch.equal(x.grad, torch.ones_like(x))
 
