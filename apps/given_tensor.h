@@ -20,7 +20,7 @@ struct GivenOptions {
 
 // A quantised tensor: value = code value * scale, rounded to float32.
 struct GivenTensor {
-  std::string name;  // without the suffix of packed codes
+  std::string name;         // without the suffix of packed codes
   std::string scales_name;  // and their format, if they are codes
   Format format;
   Array codes;  // of CodeType(format), one per element

@@ -261,7 +261,8 @@ const KeyCase kTraining[] = {
     {"what_if.recipes",
      "[\"e4m3fn tensor\", \"e2m1fn block:16 sr\"]",
      [](const C& c) {
-       return c.what_if.recipes.size() == 2 && ToString(c.what_if.recipes[1]) == "e2m1fn block:16 sr";
+       return c.what_if.recipes.size() == 2 &&
+              ToString(c.what_if.recipes[1]) == "e2m1fn block:16 sr";
      },
      {}},
     {"what_if.layers",
