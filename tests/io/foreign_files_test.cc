@@ -192,9 +192,11 @@ TEST_F(ForeignFiles, ScalarsEmptyTensorsAndUnicodeNamesAreRead) {
 
 // A file that is added without an expectation would not be tested.
 TEST_F(ForeignFiles, EachFileIsInOneTable) {
-  std::set<std::string> expected = {
-      "bfloat16.npy",      "make_files.py",    "zero-dimensional.npy", "many.safetensors",
-      "none.safetensors"};
+  std::set<std::string> expected = {"bfloat16.npy",
+                                    "make_files.py",
+                                    "zero-dimensional.npy",
+                                    "many.safetensors",
+                                    "none.safetensors"};
   for (const auto& [name, file] : ReadableNpys()) expected.insert(name + ".npy");
   for (const auto& [name, message] : RefusedFiles()) expected.insert(name);
   for (const auto& [name, dtype] : Dtypes()) expected.insert(name + ".safetensors");

@@ -59,15 +59,24 @@ TEST(PlaceScales, BlocksHaveTheNamedSizeAndNotTheQuotientOfTheShapes) {
   EXPECT_EQ(ByName({7, 5, 3}, {7}, "tensor"), "7 of 5x3 by tensor");
   EXPECT_EQ(ByName({100, 100}, {1, 1}, "tile:128x128"), "1 of 100x100 by tile:128x128");
   EXPECT_EQ(ByShape({5, 70}, {5, 3}, "block:32"), "1 of 5x70 by block:32");
-  EXPECT_EQ(ErrorOf([] { ByShape({300, 200}, {3, 2}); }),
-            "scales of shape (3, 2) for codes of shape (300, 200): the shapes do not tell which codes "
-            "share a scale; name it, as block:N or tile:ROWSxCOLS");
-  EXPECT_EQ(ErrorOf([] { ByShape({300, 200}, {2, 2}, "tile:128x128"); }),
-            "scales of shape (2, 2) for codes of shape (300, 200): tile:128x128 has scales of shape "
-            "(3, 2); name another with block:N or tile:ROWSxCOLS");
-  EXPECT_EQ(ErrorOf([] { ByName({300, 200}, {3, 3}, "tile:128x128"); }),
-            "scales of shape (3, 3) for codes of shape (300, 200): tile:128x128 has scales of shape "
-            "(3, 2)");
+  EXPECT_EQ(
+      ErrorOf([] {
+        ByShape({300, 200}, {3, 2});
+      }),
+      "scales of shape (3, 2) for codes of shape (300, 200): the shapes do not tell which codes "
+      "share a scale; name it, as block:N or tile:ROWSxCOLS");
+  EXPECT_EQ(
+      ErrorOf([] {
+        ByShape({300, 200}, {2, 2}, "tile:128x128");
+      }),
+      "scales of shape (2, 2) for codes of shape (300, 200): tile:128x128 has scales of shape "
+      "(3, 2); name another with block:N or tile:ROWSxCOLS");
+  EXPECT_EQ(
+      ErrorOf([] {
+        ByName({300, 200}, {3, 3}, "tile:128x128");
+      }),
+      "scales of shape (3, 3) for codes of shape (300, 200): tile:128x128 has scales of shape "
+      "(3, 2)");
   for (const char* const named : {"row", "column", "tensor", "block:3"}) {
     EXPECT_NE(ErrorOf([&] { ByName({4, 6}, {2, 2}, named); }), "no error") << named;
   }

@@ -72,7 +72,8 @@ class TrainRun : public IoTest {
 TrainConfig RecipesConfig() {
   TrainConfig config = StatefulConfig();
   config.what_if.every = 3;
-  for (const char* const recipe : {"e4m3fn delayed history:3", "e5m2 tensor", "e2m1fn block:16 sr"}) {
+  for (const char* const recipe :
+       {"e4m3fn delayed history:3", "e5m2 tensor", "e2m1fn block:16 sr"}) {
     config.what_if.recipes.push_back(ParseWhatIfRecipe(recipe));
   }
   return config;
