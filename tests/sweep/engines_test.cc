@@ -78,10 +78,10 @@ TEST_F(Engines, ASweepSaysHowFarItIsAndHowToResumeIt) {
        "signalled=yes\nwhile",
        "[ \"$task\" = 0 ] || sleep 60\nsignalled=yes\nwhile");
   // A shell that was itself started in the background ignores Ctrl-C, and so would all that it starts.
-  EXPECT_EQ(Bash("set -m; env --default-signal=INT bash all/sweep/launch.sh 2>said & launch=$!; "
-                 "until grep -q finished said; do sleep 0.1; done; "
-                 "kill -INT -$launch; wait $launch"),
-            130);
+  std::ofstream(Directory() / "interrupt.sh")
+      << "set -m\nenv --default-signal=INT bash all/sweep/launch.sh 2>said & launch=$!\n"
+         "until grep -q finished said; do sleep 0.1; done\nkill -INT -$launch\nwait $launch\n";
+  EXPECT_EQ(Bash("bash interrupt.sh"), 130);
   EXPECT_THAT(Text("said"), ContainsRegex("^[0-9]+ of 24 trials are finished\n"));
   EXPECT_THAT(Text("said"), HasSubstr("to resume: numsim sweep resume "));
 }
