@@ -33,9 +33,7 @@ std::string_view ToString(AmaxAlgorithm algorithm) {
 DelayedScale::DelayedScale(const FormatSpec& format,
                            const DelayedScalingOptions& options,
                            Place place)
-    : options_(options),
-      room_(std::ldexp(static_cast<double>(MaxFinite(format)), -options.margin)),
-      state_(place) {
+    : options_(options), state_(place) {
   NUMSIM_REQUIRE(options.history >= 1,
                  "DelayedScale: a history of {} maxima, expected at least 1",
                  options.history);
@@ -44,6 +42,7 @@ DelayedScale::DelayedScale(const FormatSpec& format,
                  options.margin,
                  -kMarginLimit,
                  kMarginLimit);
+  room_ = std::ldexp(static_cast<double>(MaxFinite(format)), -options.margin);
   NUMSIM_REQUIRE(options.rule == ScaleRule::kAbsmax || options.rule == ScaleRule::kPow2Floor ||
                      options.rule == ScaleRule::kPow2Ceil,
                  "DelayedScale: scale rule {}, expected absmax, pow2-floor or pow2-ceil",

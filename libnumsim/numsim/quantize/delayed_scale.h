@@ -79,7 +79,7 @@ class DelayedScale {
 
  private:
   DelayedScalingOptions options_;
-  double room_;          // M * 2^-margin
+  double room_ = 0;      // M * 2^-margin
   Buffer<float> state_;  // scale, inv_scale, then the history in the order of Save
 };
 
