@@ -8,6 +8,7 @@
 #include <optional>
 
 #include "apps/update_state_file.h"
+#include "experiments/core/experiment.h"
 #include "experiments/core/journal.h"
 #include "experiments/core/result_directory.h"
 #include "experiments/core/settings.h"
@@ -33,6 +34,13 @@
 #include "numsim/updates/update_rule.h"
 #include "tests/fuzz/input_place.h"
 #include "tests/fuzz/seeds.h"
+
+namespace numsim::experiments {
+
+// Settings are read with what their experiment knows of its names. None is compiled into the fuzzer.
+const Experiment* FindExperiment(std::string_view) { return nullptr; }
+
+}  // namespace numsim::experiments
 
 namespace numsim::fuzz {
 namespace {
