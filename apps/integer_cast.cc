@@ -1,29 +1,17 @@
 #include "apps/integer_cast.h"
 
 #include <cstring>
+#include <type_traits>
 
 #include "apps/code_array.h"
+#include "numsim/arith/arith.h"
 #include "numsim/base/parallel.h"
 #include "numsim/random/streams.h"
-#include "numsim/rounding/unrounded.h"
 
 namespace numsim::apps {
 namespace {
 
 constexpr size_t kGrain = 4096;
-
-// Returns the integer, rounded to odd if it needs 64 bits.
-template <typename Integer>
-Unrounded Exact(Integer x) {
-  Unrounded result;
-  result.negative = x < 0;
-  const auto bits = static_cast<uint64_t>(x);
-  const uint64_t magnitude = result.negative ? 0 - bits : bits;
-  const bool wide = magnitude >> 63 != 0;
-  result.exponent = wide ? 1 : 0;
-  result.significand = wide ? (magnitude >> 1) | (magnitude & 1) : magnitude;
-  return result;
-}
 
 template <typename Integer>
 void EncodeAll(const EncodePlan& plan, const Array& in, const ArrayRandom& random, Array& codes) {
@@ -37,7 +25,11 @@ void EncodeAll(const EncodePlan& plan, const Array& in, const ArrayRandom& rando
         const uint32_t bits =
             draws ? RandomBits(random.stream, random.first_index + i, plan.rounding.random_bits)
                   : 0;
-        out[i] = static_cast<Code>(EncodeUnrounded(plan, Exact(x), bits).code);
+        if constexpr (std::is_signed_v<Integer>) {
+          out[i] = static_cast<Code>(FromInt64(x, plan, bits).code);
+        } else {
+          out[i] = static_cast<Code>(FromUint64(x, plan, bits).code);
+        }
       }
     });
   });

@@ -76,16 +76,6 @@ bool HasOneScale(const GemmOperand& x) {
   return x.scales.data.empty() || (x.scales.row_stride == 0 && x.scales.segment == 0);
 }
 
-size_t SegmentLength(const GemmOperand& a, const GemmOperand& b) {
-  const size_t segment = std::max(a.scales.segment, b.scales.segment);
-  NUMSIM_REQUIRE((a.scales.segment == 0 || a.scales.segment == segment) &&
-                     (b.scales.segment == 0 || b.scales.segment == segment),
-                 "Gemm: scales in segments of {} in a and of {} in b, expected equal segments",
-                 a.scales.segment,
-                 b.scales.segment);
-  return segment == 0 ? std::max<size_t>(a.inner, 1) : segment;
-}
-
 }  // namespace
 
 std::string_view ToString(Epilogue epilogue) { return KeywordToString(kNames, epilogue); }

@@ -6,7 +6,6 @@
 #include <optional>
 
 #include "numsim/base/require.h"
-#include "numsim/formats/decode.h"
 #include "numsim/gemm/internal/gemm_panel.h"
 #include "numsim/gemm/product_difference.h"
 
@@ -35,12 +34,9 @@ std::vector<size_t> Spread(size_t n) {
 std::vector<double> ScaledRow(const GemmOperand& x, size_t row) {
   std::vector<double> values(x.inner);
   for (size_t k = 0; k < x.inner; ++k) {
-    const size_t at = x.transposed ? k * x.rows + row : row * x.inner + k;
-    const float value = !x.values.empty()   ? x.values[at]
-                        : !x.codes8.empty() ? Decode(x.format, x.codes8[at])
-                                            : Decode(x.format, x.codes16[at]);
     const size_t segment = x.scales.segment == 0 ? 0 : k / x.scales.segment;
-    values[k] = static_cast<double>(value) * static_cast<double>(x.scales.At(row, segment));
+    values[k] = static_cast<double>(OperandValue(x, row, k)) *
+                static_cast<double>(x.scales.At(row, segment));
   }
   return values;
 }

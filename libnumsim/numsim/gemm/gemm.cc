@@ -240,18 +240,6 @@ bool RunInVectors(const Problem& p, InnerRange range, const ScaledStore& store) 
   return RoundsEachStep(p.rule) && RunFormat(p, range, store);
 }
 
-// Returns the number of inner elements per segment, given by the operand that has scales along the
-// inner dimension; without such scales, one segment holds them all.
-size_t SegmentLength(const GemmOperand& a, const GemmOperand& b) {
-  const size_t segment = std::max(a.scales.segment, b.scales.segment);
-  NUMSIM_REQUIRE((a.scales.segment == 0 || a.scales.segment == segment) &&
-                     (b.scales.segment == 0 || b.scales.segment == segment),
-                 "Gemm: scales in segments of {} in a and of {} in b, expected equal segments",
-                 a.scales.segment,
-                 b.scales.segment);
-  return segment == 0 ? std::max<size_t>(a.inner, 1) : segment;
-}
-
 }  // namespace
 
 void GemmByRule(const GemmOperand& a,

@@ -14,22 +14,6 @@ constexpr Keyword<CaseOutput> kOutputs[] = {{"hex", CaseOutput::kHex},
                                             {"csv", CaseOutput::kCsv},
                                             {"readmemh", CaseOutput::kReadmemh}};
 
-std::string_view KindText(ColumnKind kind) {
-  switch (kind) {
-    case ColumnKind::kCode:
-      return "code";
-    case ColumnKind::kInteger:
-      return "integer";
-    case ColumnKind::kFloat64:
-      return "float64";
-    case ColumnKind::kTruth:
-      return "truth";
-    case ColumnKind::kRandom:
-      return "random";
-  }
-  return "";
-}
-
 std::string JsonHead(const CaseRows& rows, std::string_view op) {
   std::string text = fmt::format("{{\"op\": \"{}\",\n \"columns\": [", op);
   for (const Column& column : rows.columns()) {
@@ -38,7 +22,7 @@ std::string JsonHead(const CaseRows& rows, std::string_view op) {
                     &column == &rows.columns().front() ? "" : ",",
                     column.name,
                     column.bits,
-                    KindText(column.kind),
+                    ToString(column.kind),
                     column.format ? fmt::format(", \"format\": \"{}\"", column.format->name) : "");
   }
   return text + "],\n \"cases\": [";

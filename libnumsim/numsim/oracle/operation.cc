@@ -111,6 +111,22 @@ std::vector<OperationInfo> MakeTable() {
 
 }  // namespace
 
+std::string_view ToString(ColumnKind kind) {
+  switch (kind) {
+    case ColumnKind::kCode:
+      return "code";
+    case ColumnKind::kInteger:
+      return "integer";
+    case ColumnKind::kFloat64:
+      return "float64";
+    case ColumnKind::kTruth:
+      return "truth";
+    case ColumnKind::kRandom:
+      return "random";
+  }
+  return "";
+}
+
 Column CodeColumn(std::string name, const Format& format) {
   return {.name = std::move(name),
           .bits = format.spec.Bits(),

@@ -41,6 +41,9 @@ enum class ColumnKind : uint8_t {
   kRandom,   // the random bits R of stochastic rounding
 };
 
+// Returns "code", "integer", "float64", "truth" or "random", as files of cases name the kind.
+std::string_view ToString(ColumnKind kind);
+
 struct Column {
   std::string name;  // "a", "b", "a[3]", "random", "result", "scale", "q[3]", ...
   int bits = 0;      // 1..64

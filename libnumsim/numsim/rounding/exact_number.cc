@@ -12,6 +12,7 @@
 #include "numsim/formats/named_formats.h"
 #include "numsim/rounding/encode_plan.h"
 #include "numsim/rounding/internal/natural.h"
+#include "numsim/rounding/shared/float64_bits.h"
 
 namespace numsim {
 namespace {
@@ -69,15 +70,7 @@ ExactNumber::ExactNumber(const Unrounded& exact)
       twos_(exact.exponent) {}
 
 ExactNumber ExactNumber::FromFloat64(double value) {
-  Unrounded x;
-  x.negative = std::signbit(value);
-  if (std::isnan(value)) x.kind = NumberKind::kNan;
-  if (std::isinf(value)) x.kind = NumberKind::kInfinity;
-  if (!std::isfinite(value) || value == 0) return ExactNumber(x);
-  const double magnitude = std::frexp(std::abs(value), &x.exponent);
-  x.significand = static_cast<uint64_t>(std::ldexp(magnitude, 53));
-  x.exponent -= 53;
-  return ExactNumber(x);
+  return ExactNumber(ExactFloat64(std::bit_cast<uint64_t>(value)));
 }
 
 bool ExactNumber::IsZero() const { return IsFinite() && natural_->IsZero(); }

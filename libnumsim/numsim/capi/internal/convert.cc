@@ -1,6 +1,7 @@
 // Rounding and conversion of single numbers.
 #include <bit>
 
+#include "numsim/arith/arith.h"
 #include "numsim/capi/internal/arguments.h"
 #include "numsim/capi/internal/text.h"
 #include "numsim/formats/decode.h"
@@ -21,27 +22,18 @@ using numsim::capi::Require;
 namespace numsim::capi {
 namespace {
 
-// Returns the integer, rounded to odd if it needs 64 bits.
-Unrounded ExactInteger(bool negative, uint64_t magnitude) {
-  Unrounded x;
-  x.negative = negative;
-  x.exponent = magnitude >> 63 != 0 ? 1 : 0;
-  x.significand = x.exponent != 0 ? (magnitude >> 1) | (magnitude & 1) : magnitude;
-  return x;
-}
-
-// Rounds a number for the functions that encode integers and text.
-numsim_status_t EncodeExact(const Unrounded& x,
-                            const numsim_format_t* to,
-                            const numsim_rounding_t* rounding,
-                            uint32_t random,
-                            uint32_t* code,
-                            uint8_t* flags) noexcept {
+// Encodes a number by round(plan), for the functions that take integers and text.
+template <typename Round>
+numsim_status_t EncodeBy(const Round& round,
+                         const numsim_format_t* to,
+                         const numsim_rounding_t* rounding,
+                         uint32_t* code,
+                         uint8_t* flags) noexcept {
   EncodePlan plan;
   const numsim_status_t status =
       FirstError({ReadPlan(to, rounding, &plan), Require(code != nullptr)});
   if (status != NUMSIM_OK) return status;
-  const Rounded rounded = EncodeUnrounded(plan, x, random);
+  const Rounded rounded = round(plan);
   *code = rounded.code;
   if (flags != nullptr) *flags = rounded.flags;
   return NUMSIM_OK;
@@ -60,8 +52,8 @@ uint64_t F64Bits(const Unrounded& x) {
 }  // namespace
 }  // namespace numsim::capi
 
-using numsim::capi::EncodeExact;
-using numsim::capi::ExactInteger;
+using numsim::EncodePlan;
+using numsim::capi::EncodeBy;
 
 numsim_rounding_t numsim_rounding_default(void) noexcept {
   return {.mode = NUMSIM_ROUND_NEAREST_EVEN,
@@ -109,9 +101,8 @@ numsim_status_t numsim_encode_i64(int64_t value,
                                   uint32_t random,
                                   uint32_t* code,
                                   uint8_t* flags) noexcept {
-  const auto bits = static_cast<uint64_t>(value);
-  return EncodeExact(
-      ExactInteger(value < 0, value < 0 ? 0 - bits : bits), to, rounding, random, code, flags);
+  const auto round = [&](const EncodePlan& plan) { return numsim::FromInt64(value, plan, random); };
+  return EncodeBy(round, to, rounding, code, flags);
 }
 
 numsim_status_t numsim_encode_u64(uint64_t value,
@@ -120,7 +111,10 @@ numsim_status_t numsim_encode_u64(uint64_t value,
                                   uint32_t random,
                                   uint32_t* code,
                                   uint8_t* flags) noexcept {
-  return EncodeExact(ExactInteger(false, value), to, rounding, random, code, flags);
+  const auto round = [&](const EncodePlan& plan) {
+    return numsim::FromUint64(value, plan, random);
+  };
+  return EncodeBy(round, to, rounding, code, flags);
 }
 
 numsim_status_t numsim_encode_text(const char* text,
@@ -131,8 +125,9 @@ numsim_status_t numsim_encode_text(const char* text,
                                    uint8_t* flags) noexcept {
   if (text == nullptr) return NUMSIM_ERROR_BAD_ARGUMENT;
   return numsim::capi::CatchAll({nullptr, 0}, NUMSIM_ERROR_BAD_ARGUMENT, [&] {
-    const numsim::ExactNumber number = numsim::ParseExactSum(text, "text");
-    return EncodeExact(number.Rounded(), to, rounding, random, code, flags);
+    const numsim::Unrounded x = numsim::ParseExactSum(text, "text").Rounded();
+    const auto round = [&](const EncodePlan& plan) { return EncodeUnrounded(plan, x, random); };
+    return EncodeBy(round, to, rounding, code, flags);
   });
 }
 

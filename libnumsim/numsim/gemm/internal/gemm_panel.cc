@@ -258,6 +258,16 @@ const float* StoredRun(const GemmOperand& x, size_t at, size_t n, float* buffer)
   return buffer;
 }
 
+size_t SegmentLength(const GemmOperand& a, const GemmOperand& b) {
+  const size_t segment = std::max(a.scales.segment, b.scales.segment);
+  NUMSIM_REQUIRE((a.scales.segment == 0 || a.scales.segment == segment) &&
+                     (b.scales.segment == 0 || b.scales.segment == segment),
+                 "Gemm: scales in segments of {} in a and of {} in b, expected equal segments",
+                 a.scales.segment,
+                 b.scales.segment);
+  return segment == 0 ? std::max<size_t>(a.inner, 1) : segment;
+}
+
 void CheckProduct(const GemmOperand& a, const GemmOperand& b, size_t results) {
   CheckOperand(a, "a");
   CheckOperand(b, "b");

@@ -75,6 +75,11 @@ OperandRange RangeOf(const GemmOperand& operand);
 // sizes.
 void CheckProduct(const GemmOperand& a, const GemmOperand& b, size_t results);
 
+// Returns the number of inner elements per segment, given by the operand that has scales along the
+// inner dimension; without such scales, one segment holds them all. Throws Error if both
+// operands have such scales, of different segments.
+size_t SegmentLength(const GemmOperand& a, const GemmOperand& b);
+
 // Returns value(row, k), without its scale.
 float OperandValue(const GemmOperand& operand, size_t row, size_t k);
 

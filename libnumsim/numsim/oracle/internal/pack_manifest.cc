@@ -77,22 +77,6 @@ OperationRequest ParseRequest(const Json& object) {
   return request;
 }
 
-const char* ToString(ColumnKind kind) {
-  switch (kind) {
-    case ColumnKind::kCode:
-      return "code";
-    case ColumnKind::kInteger:
-      return "integer";
-    case ColumnKind::kFloat64:
-      return "float64";
-    case ColumnKind::kTruth:
-      return "truth";
-    case ColumnKind::kRandom:
-      return "random";
-  }
-  return "";
-}
-
 // Describes the columns: [{"name": "a", "role": "input", "bits": 8, "kind": "code", "format":
 // "e4m3fn"}, ...].
 Json ColumnList(const CaseColumns& columns) {
@@ -103,7 +87,7 @@ Json ColumnList(const CaseColumns& columns) {
     object["name"] = column.name;
     object["role"] = i < columns.inputs ? "input" : i < columns.WithoutFlags() ? "result" : "flags";
     object["bits"] = column.bits;
-    if (i < columns.WithoutFlags()) object["kind"] = ToString(column.kind);
+    if (i < columns.WithoutFlags()) object["kind"] = std::string(ToString(column.kind));
     if (column.format) object["format"] = column.format->name;
     if (column.is_signed) object["signed"] = true;
     list.push_back(std::move(object));

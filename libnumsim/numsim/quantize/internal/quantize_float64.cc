@@ -13,6 +13,7 @@
 #include "numsim/quantize/shared/require_scales.h"
 #include "numsim/rounding/encode.h"
 #include "numsim/rounding/exact_number.h"
+#include "numsim/rounding/shared/float64_bits.h"
 
 namespace numsim {
 namespace {
@@ -40,6 +41,8 @@ Scales MakeScales(std::span<const double> in, MatrixShape shape, const QuantizeO
   return result;
 }
 
+Unrounded Exact(double x) noexcept { return ExactFloat64(std::bit_cast<uint64_t>(x)); }
+
 // Rounds the exact product of an element and its inverse scale.
 class Rounder {
  public:
@@ -61,17 +64,6 @@ class Rounder {
   }
 
  private:
-  static Unrounded Exact(double x) noexcept {
-    Unrounded result;
-    result.negative = std::signbit(x);
-    if (std::isinf(x)) result.kind = NumberKind::kInfinity;
-    if (std::isinf(x) || x == 0) return result;
-    const double part = std::frexp(std::abs(x), &result.exponent);
-    result.significand = static_cast<uint64_t>(std::ldexp(part, 53));
-    result.exponent -= 53;
-    return result;
-  }
-
   EncodePlan plan_;
   ArrayRandom random_;
   int random_bits_;
