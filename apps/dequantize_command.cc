@@ -1,7 +1,6 @@
 // `numsim dequantize`: the values of codes with given scales, such as those of a quantised checkpoint.
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <cstring>
 
 #include "apps/code_array.h"
@@ -69,13 +68,10 @@ DequantizedFile OfTwoFiles(const DequantizeOptions& options) {
 void CopyOthers(const TensorFile& file,
                 const std::vector<GivenNames>& given,
                 DequantizedFile& contents) {
-  std::vector<std::string> used;
-  for (const GivenNames& names : given) {
-    used.insert(used.end(), {names.codes, names.scales, names.factor, names.divisor});
-  }
+  const std::set<std::string> used = PartsOf(given);
   size_t copied = 0;
   for (const TensorInfo& tensor : file.Tensors()) {
-    if (std::find(used.begin(), used.end(), tensor.name) != used.end()) continue;
+    if (used.contains(tensor.name)) continue;
     if (!tensor.type) {
       contents.left_out.push_back(fmt::format("{}: dtype {}", tensor.name, tensor.dtype));
       continue;

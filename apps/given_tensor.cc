@@ -1,6 +1,5 @@
 #include "apps/given_tensor.h"
 
-#include <algorithm>
 #include <cmath>
 
 #include "apps/code_array.h"
@@ -13,12 +12,6 @@ namespace {
 
 constexpr std::string_view kPackedSuffixes[] = {"_packed", "_blocks"};
 constexpr std::string_view kScaleSuffixes[] = {"_scale", "_scale_inv", "_scales"};
-
-bool HasTensor(const TensorFile& file, const std::string& name) {
-  const std::vector<TensorInfo>& tensors = file.Tensors();
-  return std::any_of(
-      tensors.begin(), tensors.end(), [&](const TensorInfo& t) { return t.name == name; });
-}
 
 bool HasSuffix(std::string_view text, std::string_view suffix) {
   return text.size() > suffix.size() && text.ends_with(suffix);
@@ -209,23 +202,33 @@ std::vector<float> GivenTensor::Values() const {
 }
 
 std::vector<GivenNames> FindGivenTensors(const TensorFile& file) {
+  std::set<std::string_view> all;
+  for (const TensorInfo& tensor : file.Tensors()) all.insert(tensor.name);
+  const auto if_there = [&](std::string name) { return all.contains(name) ? name : ""; };
   std::vector<GivenNames> found;
   for (const TensorInfo& tensor : file.Tensors()) {
     if (!CanHaveScales(file, tensor)) continue;
     const std::string base = BaseOf(tensor.name);
     for (const std::string_view suffix : kScaleSuffixes) {
       const std::string scales = base + std::string(suffix);
-      if (!HasTensor(file, scales)) continue;
-      const std::string factor = base + "_scale_2", divisor = base + "_global_scale";
+      if (!all.contains(scales)) continue;
       found.push_back({base,
                        tensor.name,
                        scales,
-                       HasTensor(file, factor) ? factor : "",
-                       HasTensor(file, divisor) ? divisor : ""});
+                       if_there(base + "_scale_2"),
+                       if_there(base + "_global_scale")});
       break;
     }
   }
   return found;
+}
+
+std::set<std::string> PartsOf(const std::vector<GivenNames>& given) {
+  std::set<std::string> parts;
+  for (const GivenNames& names : given) {
+    parts.insert({names.codes, names.scales, names.factor, names.divisor});
+  }
+  return parts;
 }
 
 std::vector<float> ScalesOf(const Array& array, const std::string& what) {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -45,6 +46,9 @@ struct GivenNames {
 
 // Returns the quantised tensors of a file, in its order. Codes have a type of up to 8 bits.
 std::vector<GivenNames> FindGivenTensors(const TensorFile& file);
+
+// Returns the names of all tensors that belong to quantised tensors.
+std::set<std::string> PartsOf(const std::vector<GivenNames>& given);
 
 // Reads a quantised tensor. Its format is that of the options, else that of the file's metadata or of
 // the element type, else FP4 (e2m1fn) where the scales are those of NVFP4 or MXFP4. Codes of 4 bits in

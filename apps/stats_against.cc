@@ -133,10 +133,7 @@ std::vector<Unmeasured> AddErrorsAgainst(Table& table,
   }
   const TensorFile file(path);
   const std::vector<GivenNames> given = FindGivenTensors(file);
-  std::set<std::string> parts;
-  for (const GivenNames& names : given) {
-    parts.insert({names.codes, names.scales, names.factor, names.divisor});
-  }
+  const std::set<std::string> parts = PartsOf(given);
   const auto wanted = [&](const std::string& name) { return selected.empty() || name == selected; };
   size_t others = 0;
   for (const TensorInfo& tensor : file.Tensors()) others += parts.contains(tensor.name) ? 0 : 1;

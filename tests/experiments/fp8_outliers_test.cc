@@ -18,6 +18,7 @@
 #include "numsim/train/trainer.h"
 #include "tests/experiments/result_tables.h"
 #include "tests/experiments/stops.h"
+#include "tests/experiments/tiny_runs.h"
 #include "tests/support/error_of.h"
 
 namespace numsim::experiments::fp8_outliers {
@@ -27,22 +28,7 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
 // A model that trains in milliseconds.
-const Overrides kTiny = {{"plants", "none,once:1e6"},
-                         {"recipes", "bf16,te-max,te-current,smooth,smooth-token"},
-                         {"scratch", "bf16,te-max"},
-                         {"scratch-bf16", "bf16,bf16-smooth"},
-                         {"scratch-lr", "1e-3,4e-3"},
-                         {"layers", "2"},
-                         {"width", "16"},
-                         {"heads", "1"},
-                         {"context", "16"},
-                         {"batch", "4"},
-                         {"steps", "10"},
-                         {"after", "12"},
-                         {"lead", "4"},
-                         {"warmup", "4"},
-                         {"text-size", "16384"},
-                         {"valid-batches", "1"}};
+const Overrides kTiny = TinyRun("fp8-outliers");
 
 Overrides With(Overrides overrides, const std::string& name, const std::string& value) {
   overrides[name] = value;

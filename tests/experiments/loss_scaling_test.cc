@@ -16,6 +16,7 @@
 #include "numsim/train/trainer.h"
 #include "tests/experiments/result_tables.h"
 #include "tests/experiments/stops.h"
+#include "tests/experiments/tiny_runs.h"
 #include "tests/support/error_of.h"
 
 namespace numsim::experiments::loss_scaling {
@@ -25,17 +26,7 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
 // A model that trains in milliseconds.
-const Overrides kTiny = {{"layers", "2"},
-                         {"width", "16"},
-                         {"batch", "8"},
-                         {"steps", "20"},
-                         {"warmup", "4"},
-                         {"burst-step", "10"},
-                         {"burst-steps", "3"},
-                         {"shapes", "256"},
-                         {"scales", "1024,1099511627776"},
-                         {"window", "4"},
-                         {"valid-batches", "1"}};
+const Overrides kTiny = TinyRun("loss-scaling");
 
 Overrides With(Overrides overrides, const std::string& name, const std::string& value) {
   overrides[name] = value;

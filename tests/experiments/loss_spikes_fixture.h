@@ -13,34 +13,14 @@
 #include "experiments/core/settings.h"
 #include "experiments/loss_spikes/loss_spikes.h"
 #include "tests/experiments/result_tables.h"
+#include "tests/experiments/tiny_runs.h"
 
 namespace numsim::experiments::loss_spikes {
 
 using Steps = std::vector<uint64_t>;
 
 // Models that train in milliseconds. The thresholds are so low that there are spikes.
-inline const Overrides kTiny = {{"size", "1x32"},
-                                {"batch", "4"},
-                                {"lr", "1e-2"},
-                                {"warmup", "3"},
-                                {"beta2", "0.99,0.9"},
-                                {"axis-beta2", "0.99,0.9"},
-                                {"optimizers", "stable-adamw"},
-                                {"optimizer-beta2", "0.99"},
-                                {"change-step", "12"},
-                                {"old-batches", "2"},
-                                {"student-batch", "8"},
-                                {"steps", "30"},
-                                {"window", "8"},
-                                {"spike-deviations", "0.5"},
-                                {"spike-rms", "1.1"},
-                                {"shapes", "256"},
-                                {"image", "16"},
-                                {"images", "256"},
-                                {"text-size", "16384"},
-                                {"context", "16"},
-                                {"patch", "4"},
-                                {"valid-batches", "2"}};
+inline const Overrides kTiny = TinyRun("loss-spikes");
 
 // Returns kTiny with these changes.
 inline Settings TinySettings(const Overrides& changes = {}, int seeds = 1, uint64_t seed = 0) {

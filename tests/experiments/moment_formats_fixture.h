@@ -11,27 +11,12 @@
 #include "experiments/core/settings.h"
 #include "experiments/moment_formats/moment_formats.h"
 #include "tests/experiments/result_tables.h"
+#include "tests/experiments/tiny_runs.h"
 
 namespace numsim::experiments::moment_formats {
 
 // A model that trains in milliseconds.
-inline const Overrides kTiny = {{"m", "fp32,e4m3fn"},
-                                {"v", "fp32,e5m2"},
-                                {"scalings", "tensor"},
-                                {"pairs", "e4m3fn@none/e4m3fn@block:32,dynamic/e5m2@coat+sr"},
-                                {"text-size", "16384"},
-                                {"layers", "1"},
-                                {"width", "16"},
-                                {"heads", "1"},
-                                {"context", "16"},
-                                {"batch", "2"},
-                                {"steps", "20"},
-                                {"warmup", "2"},
-                                {"lr", "1e-2"},
-                                {"epsilon", "1e-8"},
-                                {"update-from", "fresh"},
-                                {"records", "3"},
-                                {"valid-batches", "2"}};
+inline const Overrides kTiny = TinyRun("moment-formats");
 
 // The settings of kTiny that do not concern formats.
 inline const Regime kTinyRegime{"1e-8", "fresh", "1e-2"};

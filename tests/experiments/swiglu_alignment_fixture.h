@@ -9,21 +9,11 @@
 #include "experiments/swiglu_alignment/swiglu_alignment.h"
 #include "numsim/base/parallel.h"
 #include "tests/experiments/result_tables.h"
+#include "tests/experiments/tiny_runs.h"
 
 namespace numsim::experiments::swiglu_alignment {
 
-inline const Overrides kTiny = {{"size", "2x32"},
-                                {"lr", "1e-2"},
-                                {"steps", "80"},
-                                {"weight-decays", "0"},
-                                {"points", "4"},
-                                {"starts", "2"},
-                                {"neuron-steps", "30"},
-                                {"text-size", "16384"},
-                                {"context", "16"},
-                                {"batch", "4"},
-                                {"warmup", "8"},
-                                {"valid-batches", "2"}};
+inline const Overrides kTiny = TinyRun("swiglu-alignment");
 
 // Returns kTiny with these changes.
 inline Settings TinySettings(const Overrides& changes = {}, int seeds = 1) {

@@ -16,6 +16,7 @@
 #include "numsim/analysis/step_replay.h"
 #include "tests/experiments/golden_run.h"
 #include "tests/experiments/stops.h"
+#include "tests/experiments/tiny_runs.h"
 #include "tests/support/error_of.h"
 
 namespace numsim::experiments::switchback_accuracy {
@@ -28,23 +29,7 @@ using ::testing::StartsWith;
 using Overrides = std::map<std::string, std::string>;
 
 // Models that train in milliseconds.
-const Overrides kTiny = {{"models", "clip,llama"},
-                         {"variants", "switchback:int8+all,llm-int8:int8+all"},
-                         {"sizes-clip", "1x32"},
-                         {"sizes-llama", "1x32"},
-                         {"batches-clip", "4"},
-                         {"batches-llama", "2"},
-                         {"patch", "8"},
-                         {"image", "16"},
-                         {"context", "16"},
-                         {"shapes-size", "256"},
-                         {"text-size", "16384"},
-                         {"steps", "10"},
-                         {"warmup", "2"},
-                         {"records", "2"},
-                         {"valid-batches", "2"},
-                         {"storage", "fp32"},
-                         {"shadow-steps", "2"}};
+const Overrides kTiny = TinyRun("switchback-accuracy");
 
 Overrides With(Overrides overrides, const std::string& name, const std::string& value) {
   overrides[name] = value;

@@ -8,11 +8,13 @@
 #include "numsim/base/elementary.h"
 #include "numsim/base/parallel.h"
 #include "numsim/base/require.h"
+#include "numsim/stats/internal/error_terms.h"
 
 namespace numsim {
 namespace {
 
-constexpr double kDecibelPerNeper = 4.342944819032518;  // 10 / ln 10
+using error_terms::kDecibelPerNeper;
+using error_terms::Share;
 
 // Elements per block of the sum. The size is fixed so that the thread count does not change the
 // order of additions.
@@ -41,10 +43,6 @@ ErrorMeasures MeasureBlock(const float* x, const float* y, size_t n, double limi
     sums.max_signal = std::max(sums.max_signal, std::abs(from));
   }
   return sums;
-}
-
-double Share(size_t part, size_t whole) {
-  return whole == 0 ? 0.0 : static_cast<double>(part) / static_cast<double>(whole);
 }
 
 }  // namespace

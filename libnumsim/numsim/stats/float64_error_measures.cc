@@ -6,19 +6,18 @@
 
 #include "numsim/base/elementary.h"
 #include "numsim/base/require.h"
+#include "numsim/stats/internal/error_terms.h"
 
 namespace numsim {
 namespace {
 
-constexpr double kDecibelPerNeper = 4.342944819032518;    // 10 / ln 10
+using error_terms::kDecibelPerNeper;
+using error_terms::Share;
+
 constexpr double kDecibelPerFactor4 = 6.020599913279624;  // 10 log10(4)
 
 // Returns the e with 2^e <= x < 2^(e+1), or 0 for x = 0.
 int ExponentOf(double x) { return x == 0 ? 0 : std::ilogb(x); }
-
-double Share(size_t part, size_t whole) {
-  return whole == 0 ? 0.0 : static_cast<double>(part) / static_cast<double>(whole);
-}
 
 }  // namespace
 

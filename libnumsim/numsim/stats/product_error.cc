@@ -9,13 +9,14 @@
 #include "numsim/base/elementary.h"
 #include "numsim/base/parallel.h"
 #include "numsim/base/require.h"
+#include "numsim/stats/internal/error_terms.h"
 
 namespace numsim {
 namespace {
 
 constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
-constexpr double kDecibelPerNeper = 4.342944819032518;  // 10 / ln 10
-constexpr size_t kBand = 256;                           // rows per partial sum
+using error_terms::kDecibelPerNeper;
+constexpr size_t kBand = 256;  // rows per partial sum
 
 // Sums over some elements, with the reference r, the compared value y and e = y - r.
 struct Sums {

@@ -284,13 +284,16 @@ def _narrowed(taken, name):
     if taken.typed:
         found = "float64" if type(array) is not Exact else LONG.name
         raise TypeError(f"{name}: expected float32 or smaller, found {found}")
+    return held_by_float32(array, name, "; pass an array of float32")
+
+
+def held_by_float32(array, name, advice=""):
+    """An array of numbers, or an Exact, as contiguous float32, if that holds each of them."""
     if type(array) is Exact:
-        raise ValueError(f"{name}: a number that float32 does not hold; pass an array of float32")
+        raise ValueError(f"{name}: a number that float32 does not hold{advice}")
     with np.errstate(over="ignore", under="ignore"):
         narrow = array.astype(F32)
     wrong = ~((narrow == array) | np.isnan(array))
     if wrong.any():
-        raise ValueError(
-            f"{name}: {array[wrong].flat[0]!s} is no float32 number; pass an array of float32"
-        )
+        raise ValueError(f"{name}: {array[wrong].flat[0]!s} is no float32 number{advice}")
     return np.ascontiguousarray(narrow).reshape(array.shape)

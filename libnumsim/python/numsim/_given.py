@@ -8,9 +8,8 @@ from typing import Any
 import numpy as np
 
 from numsim import _core
-from numsim._arrays import F32, F64, Taken, take, take_codes
+from numsim._arrays import F32, Taken, held_by_float32, take, take_codes, widened
 from numsim._formats import Format, FormatLike, format as format_of
-from numsim._numbers import Exact
 from numsim._quantize import Quantized
 
 # The usual blocks of a grid of scales, by the format of the scales: MX and NVFP4.
@@ -104,19 +103,9 @@ def _scales(scales):
         taken = Taken(taken.array, format_of("e8m0fnu"), taken.give)
     else:
         taken = take(array, "scales")
-    numbers = taken.array
     if taken.format is not None:
-        out = np.empty(numbers.shape, F32)
-        _core.decode(taken.format.spec, np.ascontiguousarray(numbers), out)
-        return out, taken.format
-    if type(numbers) is Exact:
-        raise ValueError("scales: a number that float32 does not hold")
-    with np.errstate(over="ignore", under="ignore"):
-        narrow = np.ascontiguousarray(numbers, F32).reshape(numbers.shape)
-    wrong = ~((narrow == numbers) | np.isnan(numbers))
-    if wrong.any():
-        raise ValueError(f"scales: {numbers[wrong].flat[0]!s} is no float32 number")
-    return narrow, None
+        return widened(taken, "scales"), taken.format
+    return held_by_float32(taken.array, "scales"), None
 
 
 def _matrices(codes, scales, f: Format, scaling, tensor_scale):
