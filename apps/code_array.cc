@@ -141,11 +141,4 @@ void CheckValues(std::span<const float> values,
   }
 }
 
-MatrixShape AsMatrix(const std::vector<size_t>& shape) {
-  if (shape.size() < 2) return {1, shape.empty() ? 1 : shape[0]};
-  MatrixShape matrix{shape[0], 1};
-  for (size_t i = 1; i < shape.size(); ++i) matrix.cols *= shape[i];
-  return matrix;
-}
-
 }  // namespace numsim::apps

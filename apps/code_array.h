@@ -70,8 +70,4 @@ void CheckValues(std::span<const float> values,
                  const std::string& file,
                  const std::string& hint = "");
 
-// Returns the shape of an array as a matrix: the first dimension gives the rows, the others the
-// columns. An array of one dimension or none has one row.
-MatrixShape AsMatrix(const std::vector<size_t>& shape);
-
 }  // namespace numsim::apps

@@ -165,11 +165,12 @@ void AddDequantizeCommand(Program& program) {
                   options->given.format,
                   FormatHelp("Format of codes whose element type does not name it"))
       ->check(NotEmpty());
-  sub->add_option("--granularity",
-                  options->given.granularity,
-                  "Codes that share a scale: tensor, row, column, block:N or tile:ROWSxCOLS "
-                  "(default: the shape of the scales tells; of a grid, tile:128x128 for "
-                  "NAME_scale_inv, block:32 for scales of e8m0fnu, block:16 for those of e4m3fn)")
+  sub->add_option(
+         "--granularity",
+         options->given.granularity,
+         "Codes that share a scale: tensor, row, column, block:N or tile:ROWSxCOLS "
+         "(default: from the shape of the scales; for a grid, from the file's metadata, else "
+         "tile:128x128 for NAME_scale_inv, block:32 for scales of e8m0fnu, block:16 for those of e4m3fn)")
       ->check(NotEmpty());
   sub->add_option("--to", options->to, "Element type of the values")
       ->check(CLI::IsMember({"float32", "bfloat16", "float16"}))
@@ -178,7 +179,7 @@ void AddDequantizeCommand(Program& program) {
       sub,
       "numsim dequantize model-fp8.safetensors model.safetensors\n"
       "  numsim dequantize codes.npy w.npy --scales scales.npy --format e4m3fn --granularity "
-      "tile:128x128\nA value is code value times scale, rounded to float32. docs/stats.md "
+      "tile:128x128\nA value is code value times scale, rounded to float32. docs/files.md "
       "describes the names and\nlayouts; `numsim stats --against` compares them with the original.");
   Choose(program, sub, [options] { return RunDequantize(*options); });
 }

@@ -63,6 +63,8 @@ void PrintFormatNotes() {
   });
 }
 
-std::string FormatHelp(std::string_view help) { return fmt::format("{} ({})", help, kE4M3Note); }
+std::string FormatHelp(std::string_view help) {
+  return fmt::format("{} ({})", help, FormatNote("e4m3"));
+}
 
 }  // namespace numsim::apps

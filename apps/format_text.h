@@ -20,14 +20,11 @@ std::string ValueText(float value);
 // Returns "zero", "subnormal", "normal", "infinity", "NaN" or "unused".
 std::string ClassText(ValueClass value_class);
 
-// Tells e4m3 from the format that papers call E4M3, in help texts and below the table of formats.
-inline constexpr std::string_view kE4M3Note = "e4m3 ends at 240; OCP E4M3 of papers is e4m3fn";
-
 // From now on, prints the note of each name of a format that the library reads and that means
 // different formats in different texts (FormatNote), once each, on stderr.
 void PrintFormatNotes();
 
-// Returns the help text of an option that takes a format: `help`, then kE4M3Note in parentheses.
+// Returns the help text of an option that takes a format: `help`, then the note on e4m3 in parentheses.
 std::string FormatHelp(std::string_view help);
 
 }  // namespace numsim::apps

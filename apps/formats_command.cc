@@ -167,7 +167,7 @@ void PrintTable() {
       "A custom format: eXmY[:bias=N,inf=none|ieee|top,nan=none|ieee|all-ones|negative-zero,\n"
       "zero=signed|unsigned,overflow=inf|nan|max]; ueXmY is unsigned. Keys also go after a "
       "name.\ne2m1, e2m3 and e3m2 are OCP's; ieee-e2m1 is IEEE-like, as other eXmY are. {}.\n",
-      kE4M3Note);
+      FormatNote("e4m3"));
 }
 
 void PrintMarkdown() {

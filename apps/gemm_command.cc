@@ -267,8 +267,8 @@ void AddScaleOptions(CLI::App* sub, GemmOptions& options) {
          "--granularity-a",
          options.granularity_a,
          "Elements of A, as it is stored, that share a scale: tensor, row, column, block:N "
-         "or tile:ROWSxCOLS, as `numsim cast --granularity` (default: the shape of the "
-         "scales tells)")
+         "or tile:ROWSxCOLS, as `numsim cast --granularity` (default: from the shape of the "
+         "scales)")
       ->check(NotEmpty());
   sub->add_option("--granularity-b", options.granularity_b, "The same for B")->check(NotEmpty());
   sub->add_option("--segment",

@@ -71,7 +71,7 @@ Format FormatOfCodes(const Array& codes,
                      const std::string& what) {
   const std::string_view own = FormatOf(codes.type);
   if (!own.empty()) {  // a type that names its format
-    const Format format = ParseFormat(own);
+    Format format = ParseFormat(own);
     if (options.format.empty() || ParseFormat(options.format).spec == format.spec) return format;
     throw Error::Format("{}: --format is {}, but the elements are {}", what, options.format, own);
   }
@@ -204,7 +204,7 @@ std::vector<float> GivenTensor::Values() const {
 std::vector<GivenNames> FindGivenTensors(const TensorFile& file) {
   std::set<std::string_view> all;
   for (const TensorInfo& tensor : file.Tensors()) all.insert(tensor.name);
-  const auto if_there = [&](std::string name) { return all.contains(name) ? name : ""; };
+  const auto if_there = [&](const std::string& name) { return all.contains(name) ? name : ""; };
   std::vector<GivenNames> found;
   for (const TensorInfo& tensor : file.Tensors()) {
     if (!CanHaveScales(file, tensor)) continue;

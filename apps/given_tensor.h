@@ -53,9 +53,9 @@ std::set<std::string> PartsOf(const std::vector<GivenNames>& given);
 // Reads a quantised tensor. Its format is that of the options, else that of the file's metadata or of
 // the element type, else FP4 (e2m1fn) where the scales are those of NVFP4 or MXFP4. Codes of 4 bits in
 // the type U8 of a .safetensors file are packed, two per byte, the first in the lower half. Scales of
-// the type U8, or of raw bytes, are codes of e8m0fnu. Blocks of scales have the sizes of the options, else those of the
-// metadata, else the usual ones: 128x128 for _scale_inv, 32 for e8m0fnu, 16 for scales of e4m3fn.
-// Throws Error that names the tensor at fault.
+// the type U8, or of raw bytes, are codes of e8m0fnu. Blocks of scales have the sizes of the options,
+// else those of the metadata, else the usual ones: 128x128 for _scale_inv, 32 for e8m0fnu, 16 for
+// scales of e4m3fn. Throws Error that names the tensor at fault.
 GivenTensor ReadGivenTensor(const TensorFile& file,
                             const GivenNames& names,
                             const GivenOptions& options);

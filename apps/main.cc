@@ -199,7 +199,7 @@ int ParseAndRun(int argc, char** argv) {
 int Main(int argc, char** argv) {
   // A limit on the size of files is then an error of the write, not the end of the process.
   std::signal(SIGXFSZ, SIG_IGN);
-  SetFormatDoor(FormatDoor::kProgram);
+  SetUserInterface(UserInterface::kProgram);
   PrintFormatNotes();
   try {
     return ParseAndRun(argc, argv);

@@ -35,11 +35,11 @@ struct ScaledCodes {
   ScaleLayout layout;
 };
 
-// Quantises `in`. A float64 array is rounded once, from its exact values. Element i of the array uses the
-// random bits i of stream 0 of the seed. Under `tensor` the whole array has one scale; otherwise the last
-// two dimensions are a matrix, and each matrix of a stack has its own scales. Throws Error that names
-// `file` if the granularity is not tensor and the array has less than two dimensions, or if the array
-// holds no numbers.
+// Quantises `in`. A float64 array is rounded once, from its exact values. Element i of the array uses
+// the random bits i of stream 0 of the seed. Under `tensor` the whole array has one scale; otherwise
+// the last two dimensions are a matrix, and each matrix of a stack has its own scales. Throws Error
+// that names `file` if the granularity is not tensor and the array has less than two dimensions, or if
+// the array holds no numbers.
 ScaledCodes EncodeScaled(const ScaleOptions& options,
                          const RoundingOptions& rounding,
                          const Format& format,

@@ -91,7 +91,8 @@ std::vector<std::string> TaskWords(const std::vector<size_t>& tasks, const fs::p
   return {"--from", list.string()};
 }
 
-// Runs what is unfinished with the engine of the plan, or only the merge. With `dry_run`, prints the command.
+// Runs what is unfinished with the engine of the plan, or only the merge. With `dry_run`, prints the
+// command.
 int Resume(const fs::path& directory, bool dry_run) {
   const sweep::Plan plan = sweep::ReadPlan(directory);
   const sweep::SweepStatus status = StatusOf(plan, directory);

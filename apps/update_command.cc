@@ -16,6 +16,7 @@
 #include "numsim/io/array.h"
 #include "numsim/io/atomic_file.h"
 #include "numsim/io/tensor_file.h"
+#include "numsim/quantize/given_scales.h"
 
 namespace numsim::apps {
 namespace {
@@ -187,7 +188,7 @@ int Update(const UpdateOptions& options) {
   CheckFiles(options, rule, format);
   Weights weights = ReadWeights(options, format);
   const std::vector<float> update = ReadUpdate(options, weights.array);
-  const MatrixShape shape = AsMatrix(weights.array.shape);
+  const MatrixShape shape = FirstDimensionAsRows(weights.array.shape).shape;
   step.format = format.spec;
 
   UpdateStateOwner owner{ToString(rule), ToString(format.spec), weights.array.shape, ""};

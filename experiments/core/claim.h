@@ -68,7 +68,7 @@ struct Evidence {
   std::string measured = {};  // further numbers in words; may be empty
 };
 
-// How reasons begin that are not about arms that were left out.
+// Beginnings of reasons for `not tested` when the run has the claim's arms.
 inline constexpr std::string_view kOutOfReach =
     "out of reach: ";                                             // of this scale, or of these runs
 inline constexpr std::string_view kNoEvidence = "no evidence: ";  // a stress that harms bf16 itself
@@ -92,15 +92,14 @@ Estimate GapOf(const OutcomeTable& outcomes, std::string_view arm, std::string_v
 // `arm` and "reference", and their contrast.
 Evidence AgainstReference(std::string arm, const SeedValues& values, double reference);
 
-// A number of which the ends of a range are known, equal if it is known itself: a threshold below
-// the least value that was tried lies in [0, least]. Both NaN: there is no such number.
+// A number that may be known only to lie between two ends; low == high if it is known. Example: a
+// threshold below the least value that was tried lies in [0, least]. Both NaN: there is no such number.
 struct Range {
   double low = 0, high = 0;
 };
-// Returns evidence about one such number per seed: about the numbers if all are known, and
-// otherwise about the high ends or else the low ends, whichever are finite for every seed, as
-// bounds. Where neither are, the run does not test the claim. `reason` says why numbers are not
-// known.
+// Returns evidence about one number per seed. If all are known, it is about them. Otherwise it is about
+// the high ends, if these are finite for every seed, or else about the low ends, and is marked as a
+// bound. If neither are finite, the run does not test the claim, for `reason`.
 Evidence AgainstReference(std::string arm,
                           const std::map<std::string, Range>& of_seed,
                           double reference,

@@ -35,11 +35,12 @@ struct Option {
   std::string before = {};
   // Values under presets of other names; where there is none, the value of paper.
   std::map<std::string, std::string, std::less<>> others = {};
-  // Name of an option of which this one counts a part, as warmup does of steps. If that one is given
-  // and this one is not, a default that would be most of it becomes the share that it is by default.
+  // Name of the option that contains this one: warmup is part of steps. If the user gives that option
+  // and not this one, and this default is 80 % of the given value or more, it is scaled by the given
+  // value over the default of that option.
   std::string part_of = {};
-  // Name of an option that is the largest value of this one, as steps is of records. If that one is
-  // given and this one is not, the default is at most its value.
+  // Name of the option that limits this one: records are at most steps. If the user gives only that
+  // option, this default is cut to its value.
   std::string at_most = {};
 };
 

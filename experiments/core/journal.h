@@ -4,7 +4,8 @@
 // One line: {"point": 3, "label": "normal k=4 seed=0", "commit": "4f1c…",
 //            "build": "GNU 12.2.0 Release", "processor": "…, avx2", "rows": {"TABLE": [["cell", …], …]},
 //            "sha256": "5e8a…", "seconds": 1.25}
-// The digest is that of the line without it and without the seconds: it is the same for the same results.
+// The digest is that of the line without it and without the seconds: it is the same for the same
+// results.
 //
 // A killed process can leave an unfinished last line. This is the only damage that is tolerated:
 // the trial of that line counts as not run. A line that was changed is refused.

@@ -27,8 +27,8 @@ struct PublishedVerdict {
   std::string reason = "no published run";  // why it is inconclusive or not tested
   std::string page, directory;
 };
-// Returns the verdict of the last run that tests the claim. If none does: why the last run does not
-// that trained or measured the claim's arms, or else why the last run does not.
+// Returns the verdict of the last run that tests the claim. If no run tests it, returns the reason given
+// by the last run that has the claim's arms; if there is none of these either, that of the last run.
 PublishedVerdict QuotedVerdict(std::string_view claim);
 
 }  // namespace numsim::experiments

@@ -20,12 +20,6 @@ namespace {
 
 namespace fs = std::filesystem;
 
-void MakeDirectory(const fs::path& path) {
-  std::error_code error;
-  fs::create_directories(path, error);
-  if (error) throw Error::Format("{}: cannot be created: {}", path.string(), error.message());
-}
-
 void RequireComplete(const fs::path& directory) {
   for (const std::string_view name : {kSettingsFile, kManifestFile}) {
     if (Exists(directory / name)) continue;

@@ -164,6 +164,12 @@ void CheckDirectory(const Experiment& experiment,
                       kSettingsFile);
 }
 
+void MakeDirectory(const fs::path& path) {
+  std::error_code error;
+  fs::create_directories(path, error);
+  if (error) throw Error::Format("{}: cannot be created: {}", path.string(), error.message());
+}
+
 void Remove(const fs::path& path) {
   const std::error_code status = RemoveFile(path);
   if (status) throw Error::Format("{}: cannot be removed: {}", path.string(), status.message());

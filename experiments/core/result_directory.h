@@ -44,6 +44,9 @@ void CheckDirectory(const Experiment& experiment,
                     const Settings& settings,
                     const std::filesystem::path& directory);
 
+// Makes a directory and those above it, where they are missing. Throws Error naming it.
+void MakeDirectory(const std::filesystem::path& path);
+
 // Removes a file, which may be missing. Throws Error naming it.
 void Remove(const std::filesystem::path& path);
 

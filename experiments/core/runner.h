@@ -72,10 +72,11 @@ struct RunReport {
 //                       Error and nothing is lost
 // Other shards may run in the same DIR at the same time; the last to finish completes the results.
 //
-// Throws Error when DIR holds results of other settings (the first difference is named), an
-// unfinished run while `resume` is not set, or files with the names of outputs that no run made;
-// when another process is running trials of this shard in DIR (shard_owner.h); when a trial fails (finished trials stay in
-// the journal, no outputs are written); when a journal is corrupt; when a file cannot be written.
+// Throws Error when DIR holds results of other settings (the first difference is named), an unfinished
+// run while `resume` is not set, or files with the names of outputs that no run made; when another
+// process is running trials of this shard in DIR (shard_owner.h); when a trial fails (finished trials
+// stay in the journal, no outputs are written); when a journal is corrupt; when a file cannot be
+// written.
 RunReport Run(const Experiment& experiment, const RunOptions& options);
 
 // Copies the trials of the journals of `shards` (directories of Run) into a journal in `out` and

@@ -142,8 +142,8 @@ std::string TextOf(Json json) {
   return json.dump(2) + "\n";
 }
 
-// Throws Error unless the fields have the names of settings, and the text is that of WriteSettings. Files
-// of older versions have no digest.
+// Throws Error unless the fields have the names of settings, and the text is that of WriteSettings.
+// Files of older versions have no digest.
 void CheckUnchanged(Json json, const std::string& text, const std::filesystem::path& path) {
   const std::vector<std::string> known = {
       "experiment", "preset", "seed", "seeds", "max_seeds", "options", kNames, kDigest};

@@ -50,7 +50,7 @@ struct StoredSettings {
   bool former_names = false;
 };
 
-// Returns a text of results with former names, with today's names of formats. `experiment` may be
+// Returns a text of old results with its names of formats replaced by today's. `experiment` may be
 // null.
 std::string FromFormerNames(const Experiment* experiment, const std::string& text);
 
@@ -59,7 +59,8 @@ std::string FromFormerNames(const Experiment* experiment, const std::string& tex
 void WriteSettings(const std::filesystem::path& path, const StoredSettings& stored);
 
 // Reads the settings, with today's names of formats. Throws Error naming the file when it cannot be
-// read, is no settings file, or has been changed since it was written; files of older versions have no digest that would show it.
+// read, is no settings file, or has been changed since it was written; in files of older versions, which
+// have no digest, a change is not noticed.
 StoredSettings ReadSettings(const std::filesystem::path& path);
 
 // Reads settings of `experiment`, and adds its options that they lack (AddNewOptions). Throws Error

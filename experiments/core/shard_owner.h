@@ -3,8 +3,8 @@
 // The file journal/SHARD-of-COUNT.owner exists as long as the process runs the shard. It is created
 // exclusively, which every file system does, and needs no lock. It names the host, the boot of the
 // host, the process and its start. A file of a process of this host that has ended is stale and is
-// replaced. Whether a process of another host has ended cannot be told from here, nor which process a
-// torn file meant: such a file stays until a user takes the shard over.
+// replaced. numsim cannot see whether a process of another host has ended, nor which process an
+// incomplete file named: such a file stays until a user takes the shard over.
 #pragma once
 
 #include <filesystem>

@@ -1,5 +1,5 @@
-// The means of a trial to survive a stop: where its run has a training in it saved, how often, and when it
-// stops. experiments/shared/training_steps.h uses them; other trials are not cut short.
+// The means of a trial to survive a stop: where its run has a training in it saved, how often, and
+// when it stops. experiments/shared/training_steps.h uses them; other trials are not cut short.
 #pragma once
 
 #include <cstddef>

@@ -74,7 +74,8 @@ Arm Centre(const Settings& settings, const std::string& beta2);
 Arm Student(const Settings& settings, const std::string& beta2);
 // Returns the texts "1-t^-L" of the option --lambdas.
 std::vector<std::string> SchedulesOf(const Settings& settings);
-// Returns where a value of a numeric field lies along its axis: the number, or layers x width^2 of a size.
+// Returns where a value of a numeric field lies along its axis: the number, or layers x width^2 of a
+// size.
 double PlaceOf(std::string Arm::*field, const std::string& value);
 // Returns the option --change-step.
 uint64_t ChangeStep(const Settings& settings);
@@ -114,8 +115,9 @@ struct RunEvents {
   std::map<std::string, std::vector<uint64_t>> rms;  // RMS spikes by parameter
   std::optional<std::vector<uint64_t>> curvature;    // if it was measured
 };
-// Returns the events of AdamW runs. A scope is "steady" (the first model without a change of the data),
-// "new" (after the change to new data, once the running mean has only seen these) or "student" (the student).
+// Returns the events of AdamW runs. A scope is "steady" (the first model without a change of the
+// data), "new" (after the change to new data, once the running mean has only seen these) or "student"
+// (the student).
 std::vector<RunEvents> EventsOf(const Settings& settings,
                                 const Tables& tables,
                                 std::string_view scope);

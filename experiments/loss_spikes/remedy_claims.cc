@@ -1,5 +1,5 @@
-// The claims of `loss-spikes` about update clipping, its variants, schedules of beta2 and Lion: Figures 5
-// and 14, Appendix F.1.
+// The claims of `loss-spikes` about update clipping, its variants, schedules of beta2 and Lion:
+// Figures 5 and 14, Appendix F.1.
 #include <fmt/format.h>
 
 #include <algorithm>

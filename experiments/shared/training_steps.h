@@ -25,15 +25,15 @@ class TrainingSteps {
  public:
   // Restores trainer and variables if the trial has a checkpoint of this training, which only a later
   // stop or the end of the trial replaces. A trial with several trainings names them. Both `trial` and
-  // `trainer` must outlive this. Throws TrialRestarts, after saying why, if the checkpoint is damaged, or
-  // of another build, trial or settings.
+  // `trainer` must outlive this. Throws TrialRestarts, after saying why, if the checkpoint is damaged,
+  // or of another build, trial or settings.
   TrainingSteps(const Trial& trial,
                 Trainer& trainer,
                 std::function<void(StateArchive&)> keep,
                 std::string name = "training");
 
-  // Returns whether there is a step to take. Saves a checkpoint when one is due, and when the trial is to
-  // stop; then it throws TrialStopped. Throws Error if the checkpoint cannot be written.
+  // Returns whether there is a step to take. Saves a checkpoint when one is due, and when the trial is
+  // to stop; then it throws TrialStopped. Throws Error if the checkpoint cannot be written.
   bool Next();
 
  private:

@@ -15,10 +15,10 @@ namespace numsim::experiments::sweep {
 // every option, so this can be far off.
 double SecondsPerCost(const Experiment& experiment, const Settings& settings);
 
-// Replaces the costs of trials by seconds: each is multiplied by the seconds per cost that trials with the
-// same parameters took in earlier runs, whatever their seed, or else all trials there. `directories` are
-// result directories of the experiment, with any settings. Returns how many trials have earlier ones with
-// the same parameters.
+// Replaces the costs of trials by seconds: each is multiplied by the seconds per cost that trials with
+// the same parameters took in earlier runs, whatever their seed, or else all trials there.
+// `directories` are result directories of the experiment, with any settings. Returns how many trials
+// have earlier ones with the same parameters.
 //
 // Throws Error naming the directory if it holds no such run, or no finished trial with its seconds.
 size_t MeasureCosts(const Experiment& experiment,

@@ -56,7 +56,8 @@ struct Plan {
   bool operator==(const Plan&) const = default;
 };
 
-// Returns the number of tasks of a round that have trials. Rounds are counted from 1; without any it is 1.
+// Returns the number of tasks of a round that have trials. Rounds are counted from 1; without any it
+// is 1.
 size_t TasksOfRound(const Plan& plan, size_t round);
 
 // Throws Error naming the field if the plan breaks what is said above, or cannot be put in scripts.

@@ -125,12 +125,6 @@ std::string TaskArguments(const Plan& plan, const fs::path& sweep) {
                     Quoted(plan.directory));
 }
 
-void MakeDirectory(const fs::path& path) {
-  std::error_code error;
-  fs::create_directories(path, error);
-  if (error) throw Error::Format("{}: cannot be created: {}", path.string(), error.message());
-}
-
 void CheckSlurmPath(const Plan& plan, const fs::path& directory) {
   if (plan.engine != kSlurm || directory.string().find_first_of("%\\\"\n") == std::string::npos) {
     return;

@@ -34,8 +34,8 @@ struct SweepStatus {
   size_t Finished() const;  // trials of these tasks
 };
 
-// Returns the status of a sweep. Throws Error naming a file that is corrupt or belongs to another sweep, also
-// if the results in DIR are not those of a look.
+// Returns the status of a sweep. Throws Error naming a file that is corrupt or belongs to another
+// sweep, also if the results in DIR are not those of a look.
 SweepStatus ReadStatus(const Experiment& experiment,
                        const Plan& plan,
                        const std::filesystem::path& directory);

@@ -8,8 +8,9 @@ namespace numsim::experiments::sweep {
 // The file of the lock as launch.sh knows it, a descriptor that its tasks inherit.
 inline constexpr int kLockDescriptor = 9;
 
-// The lock of sweep/lock: that of this process, then of the launch.sh that it becomes, then of the tasks,
-// and free once all of them have ended. On a file system without locks it does nothing.
+// The lock on the file sweep/lock. This process holds it first, then the launch.sh that it turns into
+// (exec), then the tasks, which inherit it; it is free when all of them have ended. On a file system
+// without locks it does nothing.
 class SweepLock {
  public:
   // Takes it. Throws Error if another process has it or the file cannot be written.

@@ -1,4 +1,5 @@
-// The arms of `swiglu-alignment`, one axis at a time around a centre, their configurations and the trials.
+// The arms of `swiglu-alignment`, one axis at a time around a centre, their configurations and the
+// trials.
 #include <fmt/format.h>
 
 #include <algorithm>

@@ -68,8 +68,8 @@ ClaimSpec AxisClaim(const char* name,
   return claim;
 }
 
-// Returns the exponent of e by which weight decay alone shrinks the weights over the training of an arm, roughly:
-// weight decay times the sum of the learning rates.
+// Returns the exponent of e by which weight decay alone shrinks the weights over the training of an
+// arm, roughly: weight decay times the sum of the learning rates.
 double DecayTimes(const Settings& settings, const Arm& arm) {
   const double mean_rate = std::stod(arm.lr) * (1 + settings.GetDouble("final-lr", 0, 1)) / 2;
   return std::stod(arm.weight_decay) * mean_rate * std::stod(arm.steps);

@@ -53,8 +53,8 @@ struct ChannelState {
 };
 std::vector<ChannelState> ChannelsOf(const MlpSnapshot& mlp);
 
-// Returns the mean over tokens of a token's kurtosis over channels, d sum h^4 / (sum h^2)^2 for d channels
-// (after [FOG]): 3 for normal activations, d if one channel holds everything. Tokens without
+// Returns the mean over tokens of a token's kurtosis over channels, d sum h^4 / (sum h^2)^2 for d
+// channels (after [FOG]): 3 for normal activations, d if one channel holds everything. Tokens without
 // activation do not count.
 double KurtosisOf(const Values& hidden);
 

@@ -220,8 +220,8 @@ ClaimSpec GateIsFlat() {
   return claim;
 }
 
-// Returns the mean sigma'(w2.x) of the outlier channel at the first record, from the early one on, at which its
-// |cos| is halfway between the early record and the end. `points` are those of one run.
+// Returns the mean sigma'(w2.x) of the outlier channel at the first record, from the early one on, at
+// which its |cos| is halfway between the early record and the end. `points` are those of one run.
 double SlopeHalfway(const Frame& points, double early_step) {
   const Frame from_early =
       points.Where([&](const Frame& row) { return row.Number("step") >= early_step; });

@@ -61,8 +61,8 @@ struct NeuronProblem {
   std::vector<double> Gradient(const std::vector<double>& w) const;
   // Returns the matrix of second derivatives, row by row.
   std::vector<double> Hessian(const std::vector<double>& w) const;
-  // Returns the proof's matrix A = sum over n of lambda_n x_n x_n^T with lambda_n = -delta_n sigma_n / mu
-  // and delta_n the derivative of sample n's loss by u, row by row. Requires mu > 0.
+  // Returns the proof's matrix A = sum over n of lambda_n x_n x_n^T with lambda_n = -delta_n sigma_n /
+  // mu and delta_n the derivative of sample n's loss by u, row by row. Requires mu > 0.
   std::vector<double> ProofMatrix(const std::vector<double>& w) const;
   // Returns the largest sigma'(w2.x_n).
   double LargestSlope(const std::vector<double>& w) const;

@@ -15,8 +15,8 @@ constexpr uint64_t kWeightStream = 5;
 constexpr double kStartRate = 0.02;
 constexpr double kBeta1 = 0.9, kBeta2 = 0.999, kAdamEpsilon = 1e-8;
 
-// Returns random weights of standard deviation 1/sqrt(dim), except that the gate's weight of the constant
-// feature is 1: the gate is open.
+// Returns random weights of standard deviation 1/sqrt(dim), except that the gate's weight of the
+// constant feature is 1: the gate is open.
 std::vector<double> RandomStart(uint64_t seed) {
   std::vector<float> normal(2 * kStartDim);
   FillNormal({seed, kWeightStream}, 0, normal);

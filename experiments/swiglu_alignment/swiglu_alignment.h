@@ -1,5 +1,5 @@
-// The experiment `swiglu-alignment`: the alignment of a SwiGLU channel's weights, and the outliers that it
-// brings (sections 4.1 to 4.3 of [Fishman]).
+// The experiment `swiglu-alignment`: the alignment of a SwiGLU channel's weights, and the outliers
+// that it brings (sections 4.1 to 4.3 of [Fishman]).
 //
 // w1 is the weight of the linear branch, w2 that of the gate. An *outlier channel* is the channel of all
 // MLPs whose activation is the largest over a batch at the end of the training.
@@ -83,7 +83,8 @@ TrainConfig ConfigOf(const Settings& settings, const Arm& arm, uint64_t seed);
 inline constexpr uint64_t kEarlyPart = 40;
 // Returns the step of the early record of a training.
 uint64_t EarlyStep(uint64_t steps);
-// Returns the steps of a training's records, ascending: 0, the early one, and --points of equal distance.
+// Returns the steps of a training's records, ascending: 0, the early one, and --points of equal
+// distance.
 std::vector<uint64_t> RecordSteps(const Settings& settings, uint64_t steps);
 
 std::vector<Trial> Trials(const Settings& settings);

@@ -21,8 +21,8 @@ TEST(Printable, WhatIsNotUtf8BecomesHex) {
   EXPECT_EQ(Printable("\xe2\x82\xac \xf0\x9f\x98\x80"), "\xe2\x82\xac \xf0\x9f\x98\x80");
 }
 
-// Controls of Unicode, a soft hyphen, marks and overrides of direction, separators of lines, a byte order
-// mark and a tag; not the characters beside them.
+// Controls of Unicode, a soft hyphen, marks and overrides of direction, separators of lines, a byte
+// order mark and a tag; not the characters beside them.
 TEST(Printable, WhatIsNotSeenOrTurnsTheTextBecomesItsNumber) {
   EXPECT_EQ(Printable("\u0085|\u00ad|\u061c|\u200b|\u200f"),
             "\\u0085|\\u00ad|\\u061c|\\u200b|\\u200f");

@@ -1,4 +1,5 @@
-// Tests the tables that `linear-error` derives from its rows: growth, crossings, errors of each GEMM; its figures.
+// Tests the tables that `linear-error` derives from its rows: growth, crossings, errors of each GEMM;
+// its figures.
 #include <gtest/gtest.h>
 
 #include <cmath>

@@ -40,8 +40,8 @@ TEST(ExitCodes, AreTheOnesThatScriptsKnow) {
   EXPECT_EQ(kNextLook, 3);
 }
 
-// A checkpoint of another experiment, settings, trial or build is not continued and, where results depend
-// on the processor, none of another one.
+// A checkpoint of another experiment, settings, trial or build is not continued and, where results
+// depend on the processor, none of another one.
 TEST_F(RunnerTest, TheIdentityOfATrialNamesItsSettingsBuildAndProcessor) {
   Experiment experiment = Counting();
   std::map<std::string, NamedTexts> identities;

@@ -159,8 +159,8 @@ TEST(Snapshot, SmallRunsWriteTheGoldenTablesSummariesAndFigures) {
   ExpectGoldenLines("experiments/golden/runs.txt", text);
 }
 
-// The published runs are large enough for every derived table and figure. Figures of a run whose measured
-// tables are not all published cannot be drawn.
+// The published runs are large enough for every derived table and figure. Figures of a run whose
+// measured tables are not all published cannot be drawn.
 TEST(Snapshot, PublishedRunsGiveTheGoldenTablesAndFigures) {
   const char* const root = std::getenv("NUMSIM_SOURCE_DIR");
   ASSERT_NE(root, nullptr);

@@ -16,8 +16,9 @@
 
 namespace numsim::experiments {
 
-// Runs a trial that ends without a signal, or is stopped, when it asks for the `ask`th time. Continues it,
-// and lets it ask more often each time, until it is finished: stops and kills come at different steps.
+// Runs a trial that ends without a signal, or is stopped, when it asks for the `ask`th time. Continues
+// it, and lets it ask more often each time, until it is finished: stops and kills come at different
+// steps.
 class StoppedTrial {
  public:
   struct Kill {};  // an end without a signal

@@ -73,7 +73,8 @@ auto Accepted(const Call& call) -> std::optional<decltype(call())> {
 
 void Npy(std::string_view bytes) {
   const auto array = Accepted([&] { return ReadNpy(FileOf(bytes)); });
-  if (!array) return;
+  // Bytes of a format that the file does not name are read alone.
+  if (!array || array->type == ElementType::kRaw8 || array->type == ElementType::kRaw16) return;
   static const Folder folder;
   WriteNpy(folder.Path() / "x.npy", *array);
   const Array again = ReadNpy(folder.Path() / "x.npy");

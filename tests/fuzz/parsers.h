@@ -10,8 +10,8 @@ namespace numsim::fuzz {
 
 struct Parser {
   std::string_view name;
-  // Gives the bytes to the parser. Returns normally also if it refuses them with Error. Aborts if what it
-  // accepts does not survive being written and read again; any other exception leaves it.
+  // Gives the bytes to the parser. Returns normally also if it refuses them with Error. Aborts if what
+  // it accepts does not survive being written and read again; any other exception leaves it.
   void (*parse)(std::string_view bytes);
   // Returns valid inputs, from which a fuzzer starts.
   std::vector<std::string> (*seeds)();

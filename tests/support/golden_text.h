@@ -14,8 +14,8 @@
 
 namespace numsim {
 
-// Expects that the file has these lines and names those that differ. NUMSIM_UPDATE_GOLDEN=1 writes the file
-// instead: look at what git then shows.
+// Expects that the file has these lines and names those that differ. NUMSIM_UPDATE_GOLDEN=1 writes the
+// file instead: look at what git then shows.
 inline void ExpectGoldenLines(const std::string& file, const std::string& lines) {
   const char* const root = std::getenv("NUMSIM_SOURCE_DIR");
   ASSERT_NE(root, nullptr) << "NUMSIM_SOURCE_DIR is not set";

@@ -135,9 +135,10 @@ TEST_F(Engines, ADeadRankOfMpirunDoesNotEndTheOthersAndItsTaskIsResumed) {
   ExpectResultsOfOneProcess("all");
 }
 
-// A sweep, and one in rounds whose first tasks that it can catch are stopped by TERM and put back into the
-// queue, where Slurm would hold them for two minutes. Two seconds are enough: a job that starts within the
-// second in which its former run ended is refused, since the credential of that run is revoked.
+// A sweep, and one in rounds whose first tasks that it can catch are stopped by TERM and put back into
+// the queue, where Slurm would hold them for two minutes. Two seconds are enough: a job that starts
+// within the second in which its former run ended is refused, since the credential of that run is
+// revoked.
 TEST_F(Engines, SlurmGivesTheBytesOfOneProcessAlsoAfterARequeue) {
   const char* const sources = std::getenv("NUMSIM_SOURCE_DIR");
   ASSERT_NE(sources, nullptr);

@@ -29,8 +29,8 @@ class Rounds : public SweepTest {
     ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
     ExpectTheBytesOfOneProcess();
   }
-  // Runs a sweep whose look of round 2 executes these lines of bash, once, at `place` of merge.sh. Expects
-  // that this ends the sweep, and that its status has these words. Resumes it, and compares.
+  // Runs a sweep whose look of round 2 executes these lines of bash, once, at `place` of merge.sh.
+  // Expects that this ends the sweep, and that its status has these words. Resumes it, and compares.
   void StopLookAndResume(const std::string& place,
                          const std::string& lines,
                          const std::string& words) const {

@@ -1,5 +1,5 @@
-// The files of small trainings and of a comparison, compared with golden digests. Other tests say what is
-// right; these say what moved.
+// The files of small trainings and of a comparison, compared with golden digests. Other tests say what
+// is right; these say what moved.
 #include <fmt/format.h>
 
 #include <cstdlib>

@@ -3,10 +3,10 @@
 
 namespace numsim {
 
-// While one lives, the backend stays as it is: ForceBackend and AvailableBackends in other threads
-// wait for it to end, and calls that begin meanwhile wait for them. For programs that switch the
-// backend while other threads compute, around each outermost call on arrays; a thread has at most
-// one, and does not call those two functions while it has one. Costs some nanoseconds.
+// While a BackendCall exists, the backend cannot change: ForceBackend and AvailableBackends in other
+// threads wait until it ends, and new calls wait for them. A program that switches the backend while
+// other threads compute holds one around each outermost call on arrays. A thread holds at most one, and
+// calls neither function while it does. Costs some nanoseconds.
 class BackendCall {
  public:
   BackendCall() noexcept;
@@ -14,7 +14,8 @@ class BackendCall {
   BackendCall(const BackendCall&) = delete;
   BackendCall& operator=(const BackendCall&) = delete;
 
-  // Forgets the calls of all other threads, which a forked process does not have.
+  // Forgets the calls of all other threads, which a forked process does not have. Call it in the child
+  // after fork().
   static void ForgetOtherThreads() noexcept;
 };
 

@@ -85,7 +85,8 @@ std::string Printable(std::string_view text, size_t limit) {
 
 namespace {
 
-// Returns the text as Printable does; of one above `most` bytes, a multiple of 3, the middle is left out.
+// Returns the text as Printable does; of one above `most` bytes, a multiple of 3, the middle is left
+// out.
 std::string WithoutMiddle(std::string_view text, size_t most) {
   if (text.size() <= most) return Printable(text, most);
   return Printable(text, most / 3 * 2) + Printable(text.substr(text.size() - most / 3), most);

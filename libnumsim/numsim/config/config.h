@@ -119,17 +119,16 @@ struct ConfigKey {
 // that until November 2026.
 enum class DocumentNames { kTodays, kFormer };
 
-// Reads a TOML file; the config.toml of a run has former names unless it says otherwise.
-// `overrides` are "KEY=VALUE" texts from the command line, which take precedence
-// over the file; VALUE is TOML, or text without quotes. Paths in the file are relative to its
-// folder, paths in overrides to the current directory; all become absolute. `preset = "small"`
-// applies that preset's values before all other keys (see TrainPresets), and then `recipe =
-// "fp8-delayed"` that recipe's (see TrainRecipes). A [[linear.override]]
-// starts from the defaults of LinearOptions and inherits nothing from [linear]; overrides of the
-// file replace those of a preset or recipe. Throws Error "FILE:LINE: KEY: ..." ("--set: KEY: ..." for the
-// command line) for unknown keys, suggesting the key that was probably meant, and for duplicate
-// keys, wrong types and values out of range; as CheckTrainConfig does; and for a file that cannot be
-// read.
+// Reads a TOML file; the config.toml of a run has former names unless it says otherwise. `overrides`
+// are "KEY=VALUE" texts from the command line, which take precedence over the file; VALUE is TOML, or
+// text without quotes. Paths in the file are relative to its folder, paths in overrides to the current
+// directory; all become absolute. `preset = "small"` applies that preset's values before all other
+// keys (see TrainPresets), and then `recipe = "fp8-delayed"` that recipe's (see TrainRecipes). A
+// [[linear.override]] starts from the defaults of LinearOptions and inherits nothing from [linear];
+// overrides of the file replace those of a preset or recipe. Throws Error "FILE:LINE: KEY: ..."
+// ("--set: KEY: ..." for the command line) for unknown keys, suggesting the key that was probably
+// meant, and for duplicate keys, wrong types and values out of range; as CheckTrainConfig does; and
+// for a file that cannot be read.
 TrainConfig ReadTrainConfig(const std::filesystem::path& path,
                             const std::vector<std::string>& overrides);
 // Parses a configuration from text. `name` stands for the file name in messages; paths in the text

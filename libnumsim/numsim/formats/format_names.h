@@ -23,10 +23,6 @@ struct FormatName {
 // in '-' and '_' mean the same format.
 std::span<const FormatName> OtherFormatNames();
 
-// Returns the format of a dtype of safetensors, such as "F8_E4M3", or nullptr if the dtype is none
-// of numsim's formats. "F4" counts elements, although a byte holds two of them.
-const FormatEntry* FindSafetensorsFormat(std::string_view dtype);
-
 // Returns one line about a name whose meaning differs between texts, such as e4m3 and e1m2, and ""
 // for every other text: names that are explicit ("ieee-e4m3", "e4m3fn"), texts with keys, and texts
 // that ParseFormat refuses.
@@ -39,8 +35,8 @@ void SetFormatNoteHandler(FormatNoteHandler handler);
 
 // Where the user writes names of formats. Messages about formats with scales, such as "mxfp4", show
 // the spelling of that place. Initially kLibrary.
-enum class FormatDoor { kLibrary, kProgram, kPython };
-void SetFormatDoor(FormatDoor door);
+enum class UserInterface { kLibrary, kProgram, kPython };
+void SetUserInterface(UserInterface interface);
 
 // Returns `text`, a text of an older numsim with format names in it, with today's names. Until
 // November 2026 the bare names e2m1, e2m3, e3m2 and ue4m3 stood for IEEE-like formats, which today

@@ -19,13 +19,14 @@ constexpr Keyword<Epilogue> kNames[] = {{"float64", Epilogue::kFloat64},
                                         {"float32:b,a", Epilogue::kFloat32RightFirst},
                                         {"cublaslt", Epilogue::kCublasLt}};
 
-// Part of an operand along the inner dimension, without scales. Copied, because the vectors of a
-// part are not contiguous.
+// Part of an operand along the inner dimension, without scales. A smaller part than the whole is
+// copied, because its vectors are not contiguous.
 class Part {
  public:
   Part(const GemmOperand& x, size_t begin, size_t end) : operand_(x) {
     operand_.scales = {};
     operand_.inner = end - begin;
+    if (begin == 0 && end == x.inner) return;  // the whole operand, as it lies
     Take(x, x.values, begin, end, values_, operand_.values);
     Take(x, x.codes8, begin, end, codes8_, operand_.codes8);
     Take(x, x.codes16, begin, end, codes16_, operand_.codes16);
@@ -81,12 +82,6 @@ bool HasOneScale(const GemmOperand& x) {
 std::string_view ToString(Epilogue epilogue) { return KeywordToString(kNames, epilogue); }
 
 Epilogue ParseEpilogue(std::string_view text) { return ParseKeyword(kNames, "epilogue", text); }
-
-std::string EpilogueNames() {
-  std::string names;
-  for (const auto& [text, value] : kNames) names += (names.empty() ? "" : ", ") + std::string(text);
-  return names;
-}
 
 std::string_view DefinitionText(Epilogue epilogue) {
   switch (epilogue) {

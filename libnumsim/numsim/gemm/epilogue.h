@@ -25,8 +25,6 @@ enum class Epilogue : uint8_t {
 // cublaslt. Parsing throws Error, listing the names, for any other text.
 std::string_view ToString(Epilogue epilogue);
 Epilogue ParseEpilogue(std::string_view text);
-// Returns the names, for messages and help.
-std::string EpilogueNames();
 // Returns the formula, for people.
 std::string_view DefinitionText(Epilogue epilogue);
 

@@ -1,3 +1,4 @@
+// ExplainDifference of product_difference.h: the kinds of difference that are told apart, and their words.
 #include <fmt/format.h>
 
 #include <algorithm>

@@ -55,13 +55,13 @@ struct GemmOperand {
 // once. With several segments, out is the float32 sum of their t, in order, from the first.
 //
 // Requires operands on the host, equal inner, equal segment lengths if both operands have segments,
-// spans of rows * inner elements, scales for every row and segment, and out.size() == a.rows *
-// b.rows. Throws Error otherwise, and under backend cuda if a device call fails, e.g. for lack of
-// memory. NaN results are NanResult(rule). inner == 0 gives +0. The bits do not depend on backend,
-// thread count or `transposed`, except under mode library. That multiplies the scales into the
-// operands first; or, where it multiplies bf16 (codes of it, and formats within it where AMX makes
-// that faster) without scales along the inner dimension, it scales the result. Under mode exact, int8 operands (the two's complement grid, including -128)
-// are added as integers, up to inner == 2^38.
+// spans of rows * inner elements, scales for every row and segment, and out.size() == a.rows * b.rows.
+// Throws Error otherwise, and under backend cuda if a device call fails, e.g. for lack of memory. NaN
+// results are NanResult(rule). inner == 0 gives +0. The bits do not depend on backend, thread count or
+// `transposed`, except under mode library. That multiplies the scales into the operands first; or,
+// where it multiplies bf16 (codes of it, and formats within it where AMX makes that faster) without
+// scales along the inner dimension, it scales the result. Under mode exact, int8 operands (the two's
+// complement grid, including -128) are added as integers, up to inner == 2^38.
 void Gemm(const GemmOperand& a,
           const GemmOperand& b,
           const AccumulationMode& rule,

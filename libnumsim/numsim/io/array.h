@@ -12,8 +12,8 @@
 
 namespace numsim {
 
-// The types of elements in files. Those with a format hold its numbers; the others hold codes of a
-// format that the file does not name, or integers.
+// The types of elements in files. Types with a format (FormatOf) and kF64 hold numbers; kU8 to kU32 and
+// raw bytes hold codes of a format that the file does not name; wider integers and kBool hold neither.
 enum class ElementType : uint8_t {
   kF64,
   kF32,

@@ -51,8 +51,8 @@ fs::path TemporaryName(const fs::path& directory) {
 }  // namespace
 
 AtomicFile::AtomicFile(const fs::path& path) : path_(path), target_(ResolveTarget(path)) {
-  // The name is of this process alone, but a file that it may not remove can have it. The mode is that of
-  // any new file, restricted by the umask.
+  // The name is of this process alone, but a file that it may not remove can have it. The mode is that
+  // of any new file, restricted by the umask.
   constexpr int kAttempts = 1000;
   for (int attempt = 0; attempt < kAttempts; ++attempt) {
     const fs::path name = TemporaryName(target_.parent_path());

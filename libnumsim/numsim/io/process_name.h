@@ -27,11 +27,12 @@ enum class Life { kEnded, kRunning, kUnknown };
 // of process numbers of this host, which cannot be seen from here.
 Life LifeOf(const ProcessName& name);
 
-// Returns a part of file names that differs between the processes of all hosts: HOST-BOOT-SPACE-PROCESS-START,
-// at most 60 characters. The first three are shortened digests.
+// Returns a part of file names that differs between the processes of all hosts:
+// HOST-BOOT-SPACE-PROCESS-START, at most 60 characters. The first three are shortened digests.
 std::string FileNamePartOf(const ProcessName& name);
 
-// Returns whether `text` begins with the FileNamePartOf and '-' of a process of this host that has ended.
+// Returns whether `text` begins with the FileNamePartOf and '-' of a process of this host that has
+// ended.
 bool BeginsWithEndedProcess(std::string_view text);
 
 }  // namespace numsim

@@ -40,17 +40,9 @@ std::string NamesText(const std::vector<TensorInfo>& tensors) {
 const std::vector<float>& DecodeTableOf(ElementType type) {
   static const std::map<std::string_view, std::vector<float>> tables = [] {
     std::map<std::string_view, std::vector<float>> made;
-    for (const std::string_view name : {"fp16",
-                                        "bf16",
-                                        "e4m3fn",
-                                        "e5m2",
-                                        "e4m3fnuz",
-                                        "e5m2fnuz",
-                                        "e8m0fnu",
-                                        "e2m3fn",
-                                        "e3m2fn",
-                                        "e2m1fn",
-                                        "int8"}) {
+    for (int t = 0; t <= static_cast<int>(ElementType::kRaw16); ++t) {
+      const std::string_view name = FormatOf(static_cast<ElementType>(t));
+      if (name.empty() || name == "fp32") continue;
       const FormatEntry* const entry = FindFormat(name);
       NUMSIM_CHECK(entry != nullptr, "no format {}", name);
       made.emplace(name, DecodeTable(entry->spec));
@@ -213,7 +205,6 @@ std::string_view WhyNoNumbers(ElementType type) {
     case ElementType::kU8:
     case ElementType::kU16:
     case ElementType::kU32:
-    case ElementType::kU64:
       return "elements are codes, expected floating-point values";
     case ElementType::kRaw8:
     case ElementType::kRaw16:
@@ -221,6 +212,7 @@ std::string_view WhyNoNumbers(ElementType type) {
     case ElementType::kI16:
     case ElementType::kI32:
     case ElementType::kI64:
+    case ElementType::kU64:
     case ElementType::kBool:
       return "elements are not numbers of a format";
     default:

@@ -60,9 +60,9 @@ std::vector<float> ToFloat32(const Array& array, std::string_view what);
 // The float64 version of ToFloat32.
 std::vector<double> ToFloat64(const Array& array, std::string_view what);
 
-// Returns why an array of this type has no values: unsigned integers and raw bytes are codes of a
-// format that the file does not name, wider integers and booleans are not numbers of a format.
-// Returns "" for the types of which ToFloat64 takes every array.
+// Returns why an array of this type has no values: unsigned integers of up to 32 bits and raw bytes
+// are codes of a format that the file does not name, wider integers and booleans are not numbers of a
+// format. Returns "" for the types of which ToFloat64 takes every array.
 std::string_view WhyNoNumbers(ElementType type);
 
 // Writing.

@@ -9,11 +9,11 @@
 namespace numsim {
 
 // One curve. x and y have equal lengths. A point whose x or y is NaN is left out, and the line is
-// interrupted there. low and high, the ends of the error band, are empty or as long as y. No number
-// is changed in order to be drawn: what an axis does not show (beyond its range, not positive on a
-// log axis, infinite) is counted in the title of the panel, and has a triangle at the end of the
-// axis if the curve has markers. Series of the same `style` have the same colour, dash and marker in all panels; styles are
-// numbered from 0 in a colour-blind safe palette [OkabeIto].
+// interrupted there. low and high, the ends of the error band, are empty or as long as y. No number is
+// changed in order to be drawn: what an axis does not show (beyond its range, not positive on a log
+// axis, infinite) is counted in the title of the panel, and has a triangle at the end of the axis if
+// the curve has markers. Series of the same `style` have the same colour, dash and marker in all
+// panels; styles are numbered from 0 in a colour-blind safe palette [OkabeIto].
 struct Series {
   std::string label = {};  // legend text, without markup; empty: not in the legend
   int style = 0;

@@ -92,9 +92,9 @@ QuantizedMatrix Quantize(std::span<const float> in,
                          const QuantizeOptions& options);
 
 // Do what QuantizeInto does, but under a given scale, such as one of another tensor or an earlier
-// step. Require the layout kTensor and a finite scale and inverse. options.scale_rule is not read. The second form quantises under
-// the current scale of `delayed`, whose state is at the place of the matrix, and then records the
-// absolute maximum of the matrix.
+// step. Require the layout kTensor and a finite scale and inverse. options.scale_rule is not read. The
+// second form quantises under the current scale of `delayed`, whose state is at the place of the
+// matrix, and then records the absolute maximum of the matrix.
 void QuantizeUnder(const Scale& scale,
                    In<float> in,
                    const QuantizeOptions& options,

@@ -31,7 +31,7 @@ class ExactNumber {
   // Returns the nearest float64 (ties to even).
   double ToFloat64() const;
   float ToFloat32() const;
-  // True if the number is that float64 or float32; NaN counts as one.
+  // Return true if a float64 (float32) holds the number exactly; infinity and NaN count as held.
   bool IsFloat64() const;
   bool IsFloat32() const;
 

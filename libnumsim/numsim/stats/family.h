@@ -24,10 +24,10 @@ namespace numsim {
 // i is multiplied by k - i + 1, raised to that of its predecessor, and capped at 1.
 std::vector<double> HolmAdjusted(std::span<const double> p);
 
-// Judges the primary claims of a run together. Sets p of each tested claim to its adjusted value,
-// and the verdict and the reason accordingly. Claims that are not tested or decided by exact
-// arithmetic are left alone and do not count; `left_out` more count with p = 1. Throws Error unless all tested claims have the same
-// alpha.
+// Judges the primary claims of a run together. Sets p of each tested claim to its adjusted value, and
+// the verdict and the reason accordingly. Claims that are not tested or decided by exact arithmetic
+// are left alone and do not count; `left_out` more count with p = 1. Throws Error unless all tested
+// claims have the same alpha.
 void JudgeTogether(std::span<ClaimResult> primary, size_t left_out = 0);
 
 // The numbers of seeds, ascending, at which a run is judged. TestLevel::looks is their number.

@@ -80,8 +80,8 @@ struct Prediction {
   uint64_t followed = 0;   // events that such a spike follows
   double lead = 0;         // mean steps from the first such event to its spike; NaN if none is
   // Null distribution: the events of each training are shifted along the circle of its steps (a lead
-  // does not cross its ends), each shift with the same probability, independently of the other trainings. `expected` is the mean of
-  // `predicted`, `p` the probability of at least that many.
+  // does not cross its ends), each shift with the same probability, independently of the other
+  // trainings. `expected` is the mean of `predicted`, `p` the probability of at least that many.
   double expected = 0, p = 1;
 
   double Recall() const;     // predicted / spikes; NaN without spikes

@@ -65,7 +65,7 @@ void BindFormats(nb::module_& m) {
           nb::arg("code"))
       .def("__str__", [](const FormatSpec& s) { return ToString(s); });
 
-  SetFormatDoor(FormatDoor::kPython);
+  SetUserInterface(UserInterface::kPython);
   SetFormatNoteHandler(WarnInPython);
   // (name, FormatSpec), without a warning.
   m.def(

@@ -27,9 +27,10 @@ struct Result {
   std::vector<numsim::UpdateOutcome> groups;
 };
 
-// One step of weights of the host. `format` names step.format in the oracle's list, as rule.compensation->name does that
-// of a compensation. Sums are exact before they become float64. Fields of the outcome that are not
-// finite stand for whatever is not finite; a status that moves nothing leaves all sums zero.
+// One step of weights of the host. `format` names step.format in the oracle's list, as
+// rule.compensation->name does that of a compensation. Sums are exact before they become float64.
+// Fields of the outcome that are not finite stand for whatever is not finite; a status that moves
+// nothing leaves all sums zero.
 Result TakeStep(const numsim::UpdateRule& rule,
                 std::string_view format,
                 const numsim::WeightUpdate& step,

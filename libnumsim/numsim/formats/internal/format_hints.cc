@@ -16,7 +16,7 @@ namespace numsim {
 namespace {
 
 std::atomic<FormatNoteHandler> note_handler = nullptr;
-std::atomic<FormatDoor> door = FormatDoor::kLibrary;
+std::atomic<UserInterface> user_interface = UserInterface::kLibrary;
 
 // A format with scales: its elements, how many of them share a scale, and the rule of the scale.
 struct ScaledName {
@@ -72,8 +72,8 @@ constexpr VagueName kVagueNames[] = {
 
 // Returns how the place of the user writes a format with scales.
 std::string Spelling(const ScaledName& row) {
-  switch (door) {
-    case FormatDoor::kProgram:
+  switch (user_interface) {
+    case UserInterface::kProgram:
       return fmt::format(
           "use --format {0} --granularity block:{1} --scale {2}; in a configuration {3}\"{0} "
           "block:{1} {2}\" in what_if.recipes",
@@ -83,12 +83,12 @@ std::string Spelling(const ScaledName& row) {
           row.rule == kMxRule
               ? fmt::format("linear.kind = \"mx\" and linear.format = \"{}\", or ", row.elements)
               : "");
-    case FormatDoor::kPython:
+    case UserInterface::kPython:
       return fmt::format("use numsim.quantize(x, \"{}\", scaling=\"block:{}/{}\")",
                          row.elements,
                          row.block,
                          row.rule);
-    case FormatDoor::kLibrary:
+    case UserInterface::kLibrary:
       break;
   }
   return fmt::format(
@@ -96,12 +96,12 @@ std::string Spelling(const ScaledName& row) {
 }
 
 std::string_view ListOfNames() {
-  switch (door) {
-    case FormatDoor::kProgram:
+  switch (user_interface) {
+    case UserInterface::kProgram:
       return "`numsim formats` lists";
-    case FormatDoor::kPython:
+    case UserInterface::kPython:
       return "numsim.formats() lists";
-    case FormatDoor::kLibrary:
+    case UserInterface::kLibrary:
       break;
   }
   return "the table of formats has";
@@ -175,7 +175,7 @@ std::string FormatNote(std::string_view text) {
 
 void SetFormatNoteHandler(FormatNoteHandler handler) { note_handler = handler; }
 
-void SetFormatDoor(FormatDoor place) { door = place; }
+void SetUserInterface(UserInterface interface) { user_interface = interface; }
 
 void PassNoteOn(std::string_view text) {
   const FormatNoteHandler handler = note_handler;

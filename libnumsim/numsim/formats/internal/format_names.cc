@@ -156,11 +156,4 @@ const FormatEntry* FindFoldedName(std::string_view folded) {
   return found == entries.end() ? nullptr : found->second;
 }
 
-const FormatEntry* FindSafetensorsFormat(std::string_view dtype) {
-  for (const FormatName& row : kNames) {
-    if (row.source == "safetensors" && row.name == dtype) return FindFormat(row.format);
-  }
-  return nullptr;
-}
-
 }  // namespace numsim

@@ -248,7 +248,6 @@ class ScaleCase {
   // Returns the exponents that the product of two scales may have: around 1 in half of the cases,
   // and always such that sums of the elements stay within the range of the result.
   Interval Exponents(const FormatSpec& format) const {
-    constexpr int kModerate = 8;
     constexpr int kTensors = 10;  // two tensor scales below 2^5
     const FormatSpec& a = columns_[0].format->spec;
     const FormatSpec& b = columns_[shape_.length].format->spec;
@@ -258,11 +257,7 @@ class ScaleCase {
     Interval range = {std::max(2 * FirstExponent(format), least),
                       std::min(2 * LastExponent(format), most)};
     if (range.empty()) range = {0, 0};
-    if (index_ / 4 % 2 == 0) {
-      const Interval moderate = {std::max(range.low, -kModerate), std::min(range.high, kModerate)};
-      if (!moderate.empty()) return moderate;
-    }
-    return range;
+    return MaybeModerate(range, DotKind::kNear, static_cast<uint32_t>(index_ / 4));
   }
 
   std::span<const Column> columns_;

@@ -14,10 +14,6 @@ namespace {
 
 constexpr double kFilled = 0.8;  // share of the height of a row that its bars take
 
-bool IsDrawablePoint(const Panel& panel, const Series& series, size_t i) {
-  return IsDrawable(panel.x, series.x[i]) && IsDrawable(panel.y, series.y[i]);
-}
-
 // Returns true if the series has a number at a place that the panel of curves can show.
 bool IsData(const Panel& panel, const Series& series, size_t i) {
   return IsDrawable(panel.x, series.x[i]) && !std::isnan(series.y[i]);
@@ -107,6 +103,10 @@ std::string JoinRows(size_t n, Row row) {
 }
 
 }  // namespace
+
+bool IsDrawablePoint(const Panel& panel, const Series& series, size_t i) {
+  return IsDrawable(panel.x, series.x[i]) && IsDrawable(panel.y, series.y[i]);
+}
 
 bool IsDrawable(const Axis& axis, double value) {
   return std::abs(value) <= 1e300 && (value >= 1e-300 || !(axis.log10 || axis.log2));

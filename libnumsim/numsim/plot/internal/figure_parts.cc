@@ -9,9 +9,7 @@ namespace {
 
 // Returns true if a curve of the series has a line: two points in a row that can be drawn.
 bool HasLine(const Panel& panel, const Series& series) {
-  const auto drawable = [&](size_t i) {
-    return IsDrawable(panel.x, series.x[i]) && IsDrawable(panel.y, series.y[i]);
-  };
+  const auto drawable = [&](size_t i) { return IsDrawablePoint(panel, series, i); };
   for (size_t i = 1; i < std::min(series.x.size(), series.y.size()); ++i) {
     if (drawable(i - 1) && drawable(i)) return true;
   }

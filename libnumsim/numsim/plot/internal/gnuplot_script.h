@@ -15,6 +15,8 @@ namespace numsim {
 // Returns true if the axis can show the value: its magnitude is at most 1e300 (gnuplot treats much
 // larger values as infinite), and on a logarithmic axis it is at least 1e-300.
 bool IsDrawable(const Axis& axis, double value);
+// Returns true if point i of the series can be drawn in the panel.
+bool IsDrawablePoint(const Panel& panel, const Series& series, size_t i);
 
 // The smallest and the largest drawable value on one axis; empty if there is none.
 struct Extent {
@@ -119,15 +121,12 @@ TextLines WrapMarkup(std::string_view label, size_t columns);
 
 // The axes of gnuplot scripts.
 
-// Returns the range that an axis shows: its own, or that of data of that extent with some room.
+// Returns the range that an axis shows: its own, or that of the data with some room; never empty.
 Extent ShownRange(const Axis& axis, const Extent& extent);
 
-// Returns the commands that set scale, range, tics and label of axis `name`, 'x' or 'y', for data
+// Returns the commands that set scale, range and tics of axis `name`, 'x' or 'y', for data
 // of that extent. The commands do not depend on earlier settings.
 std::string AxisCommands(char name, const Axis& axis, const Extent& extent);
-
-// Returns the range that an axis shows for data of that extent; never an empty one.
-Extent ShownRange(const Axis& axis, const Extent& extent);
 
 // Returns the number of characters of the widest label of the tics of a y axis for data of that
 // extent.

@@ -9,11 +9,12 @@
 #include <string>
 
 #include "numsim/arith/shared/exact.h"
+#include "numsim/base/error.h"
 #include "numsim/formats/decode.h"
 #include "numsim/formats/format_table.h"
 #include "numsim/formats/named_formats.h"
 #include "numsim/quantize/quantize_float64.h"
-#include "numsim/rounding/exact_number.h"
+#include "numsim/rounding/shared/float64_bits.h"
 #include "numsim/rounding/unrounded.h"
 
 namespace numsim {
@@ -23,9 +24,10 @@ bool IsFloat32(double x) { return static_cast<double>(static_cast<float>(x)) == 
 
 // Returns a / b, rounded once to the nearest float32. Requires positive numbers.
 float Quotient(double a, double b) {
-  const auto exact = [](double x) { return ExactNumber::FromFloat64(x).Rounded(); };
+  const auto exact = [](double x) { return ExactFloat64(std::bit_cast<uint64_t>(x)); };
   const Unrounded quotient = exact::Quotient(exact(a), exact(b)).value;
-  return std::bit_cast<float>(EncodeUnrounded(MakeEncodePlan(kFp32), quotient).code);
+  static const EncodePlan plan = MakeEncodePlan(kFp32);
+  return std::bit_cast<float>(EncodeUnrounded(plan, quotient).code);
 }
 
 [[noreturn]] void RefuseScale(const FormatSpec& format, ScaleRule rule, double absmax) {
@@ -63,10 +65,9 @@ Scale TwoLevels(const FormatSpec& format, ScaleRule rule, Float64Maxima absmax) 
   const float ratio = Quotient(absmax.group, static_cast<double>(MaxFinite(format)));
   if (std::isinf(ratio)) RefuseScale(format, rule, absmax.group);
   const float share = ratio * encode;
+  static const EncodePlan plan = MakeEncodePlan(kE4M3fn, {}, Overflow::kSaturate);
   const uint32_t code =
-      EncodeUnrounded(MakeEncodePlan(kE4M3fn, {}, Overflow::kSaturate),
-                      ExactNumber::FromFloat64(static_cast<double>(share)).Rounded())
-          .code;
+      EncodeUnrounded(plan, ExactFloat64(std::bit_cast<uint64_t>(static_cast<double>(share)))).code;
   const float scale = Decode(kE4M3fn, code) * (1 / encode);
   if (scale == 0) return {0, 0};
   return {scale, std::min(1 / scale, std::numeric_limits<float>::max())};
@@ -103,10 +104,15 @@ Scale ScaleOfFloat64(const FormatSpec& format, ScaleRule rule, Float64Maxima abs
       const bool power = std::frexp(bounded, &unused) == std::frexp(max, &unused);
       return PowerOfTwo(format, rule, absmax.group, FloorLog2Ratio(bounded, max) + (power ? 0 : 1));
     }
-    default:  // kE8m0
+    case ScaleRule::kE8m0:
       return PowerOfTwo(
           format, rule, absmax.group, std::ilogb(absmax.group) - format.MaxExponent());
+    case ScaleRule::kNone:
+    case ScaleRule::kNvfp4:
+      break;  // handled above
   }
+  NUMSIM_CHECK(false, "scale rule {}", static_cast<int>(rule));
+  return {};
 }
 
 float TensorScaleOfFloat64(const FormatSpec& format, ScaleRule rule, double absmax) {

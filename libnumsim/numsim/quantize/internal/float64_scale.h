@@ -5,13 +5,15 @@
 
 namespace numsim {
 
-// Returns the scale of elements with this absolute maximum, in a tensor with that one: what
-// ScaleFactory gives for a float32, and its rule with quotients rounded once for any other number.
-// Requires finite maxima >= 0. Throws ScaleError if the scale is beyond float32.
+// The absolute maximum of the elements that share a scale, and that of the whole tensor.
 struct Float64Maxima {
   double group = 0;
   double tensor = 0;
 };
+
+// Returns the scale of such elements: what ScaleFactory gives if the maxima are float32 numbers, else
+// the same rule with each quotient rounded once. Requires finite maxima >= 0. Throws ScaleError if the
+// scale is beyond float32.
 Scale ScaleOfFloat64(const FormatSpec& format, ScaleRule rule, Float64Maxima absmax);
 
 // Returns the scale T of the tensor under a rule with TakesTensorMaximum.

@@ -4,17 +4,11 @@
 
 #include "numsim/base/require.h"
 #include "numsim/formats/decode.h"
+#include "numsim/quantize/internal/overflow_threshold.h"
 #include "numsim/quantize/quantized_matrix.h"
 
 namespace numsim {
 namespace {
-
-// Returns the midpoint between the largest finite value and the value that would follow it.
-double OverflowThreshold(const FormatSpec& format) {
-  const uint32_t max_code = format.MaxFiniteCode();
-  const Dyadic max = MagnitudeValue(format, max_code);
-  return std::ldexp(static_cast<double>(max.significand) + 0.5, max.exponent);
-}
 
 // Returns the error measures of elements that share `scale`. Elements divided by their scale are
 // compared with the threshold, so the limit for the elements themselves is threshold * scale.

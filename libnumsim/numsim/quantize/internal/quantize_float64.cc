@@ -10,9 +10,9 @@
 #include "numsim/formats/decode.h"
 #include "numsim/formats/format_table.h"
 #include "numsim/quantize/internal/float64_scale.h"
+#include "numsim/quantize/internal/overflow_threshold.h"
 #include "numsim/quantize/shared/require_scales.h"
 #include "numsim/rounding/encode.h"
-#include "numsim/rounding/exact_number.h"
 #include "numsim/rounding/shared/float64_bits.h"
 
 namespace numsim {
@@ -69,7 +69,7 @@ class Rounder {
   int random_bits_;
 };
 
-// Calls put(i, code) for each element, on all threads.
+// Calls put(i, s, code) for each element i, which has scale s, on all threads.
 template <typename Put>
 void ForEachCode(std::span<const double> in,
                  MatrixShape shape,
@@ -164,9 +164,7 @@ Float64ErrorMeasures QuantizationError(std::span<const double> in,
                                        const QuantizeOptions& options) {
   std::vector<double> out(in.size());
   const std::vector<float> scales = FakeQuantize(in, shape, options, out);
-  // The midpoint between the largest finite value and the value that would follow it.
-  const Dyadic max = MagnitudeValue(options.format, options.format.MaxFiniteCode());
-  const double threshold = std::ldexp(static_cast<double>(max.significand) + 0.5, max.exponent);
+  const double threshold = OverflowThreshold(options.format);
   std::vector<double> limits;
   for (const float scale : scales) {  // under a scale of 0 elements underflow, and none overflows
     limits.push_back(scale == 0 ? std::numeric_limits<double>::infinity()

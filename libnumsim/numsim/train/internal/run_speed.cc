@@ -26,8 +26,9 @@ GemmOperand AsSquare(std::span<const float> values, size_t n) {
   return operand;
 }
 
-// Returns the operations per second of the fastest of several GEMMs, in about 1/20 s. The matrices grow
-// to 512 x 512 as long as that time allows: without vector instructions one such GEMM would take seconds.
+// Returns the operations per second of the fastest of several GEMMs, in about 1/20 s. The matrices
+// grow to 512 x 512 as long as that time allows: without vector instructions one such GEMM would take
+// seconds.
 double ProductRate(const AccumulationMode& rule) {
   constexpr size_t kSmallest = 32, kLargest = 512;
   constexpr double kSeconds = 0.05;
