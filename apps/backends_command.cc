@@ -48,7 +48,7 @@ void AddBackendsCommand(Program& program) {
       program.app.add_subcommand("backends", "List the backends of the kernels and the active one");
   Example(sub, "numsim backends --backend avx2");
   Choose(program, sub, [&program] {
-    const std::string active(SimdTargetName());
+    const std::string active(BackendName());
     for (const std::string& name : AvailableBackends()) {
       std::vector<std::string> remarks;
       if (name == active) remarks.push_back("active: " + Reason(program));

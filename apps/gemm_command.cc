@@ -37,13 +37,13 @@ std::string ModeText(const GemmOptions& options, const Format& a, const Format& 
   return IsInteger(a) && IsInteger(b) ? "exact" : "fp32";
 }
 
-AccumulationMode Rule(const std::string& text,
+AccumulationMode Mode(const std::string& text,
                       const GemmOptions& options,
                       const Format& a,
                       const Format& b) {
-  const AccumulationMode rule = ParseAccumulationMode(text);
+  const AccumulationMode mode = ParseAccumulationMode(text);
   if (!options.any_operands) CheckOperands(text, a.spec, b.spec, "--any-operands allows it");
-  return rule;
+  return mode;
 }
 
 // How sums become results.
@@ -60,7 +60,7 @@ Store ParseStore(const GemmOptions& options) {
 
 Array Product(const GemmFactor& a,
               const GemmFactor& b,
-              const AccumulationMode& rule,
+              const AccumulationMode& mode,
               const Store& store) {
   Array out;
   out.type = ElementType::kF32;
@@ -74,7 +74,7 @@ Array Product(const GemmFactor& a,
   }
   out.bytes.resize(*elements * sizeof(float));
   const std::span<float> results(out.Data<float>(), *elements);
-  Gemm(a.operand(), b.operand(), rule, store.epilogue, results);
+  Gemm(a.operand(), b.operand(), mode, store.epilogue, results);
   if (store.format) FakeQuantize(MakeEncodePlan(store.format->spec), results, results);
   return out;
 }
@@ -135,7 +135,7 @@ std::string EpilogueText(const Store& store) {
 // a difference worth mentioning.
 std::string BetterStoreText(const GemmFactor& a,
                             const GemmFactor& b,
-                            const AccumulationMode& rule,
+                            const AccumulationMode& mode,
                             const Array& mine,
                             size_t equal) {
   constexpr double kMostProducts = 0x1p32;  // the product is computed anew for each store
@@ -149,7 +149,7 @@ std::string BetterStoreText(const GemmFactor& a,
                                   Epilogue::kFloat32LeftFirst,
                                   Epilogue::kFloat32RightFirst,
                                   Epilogue::kCublasLt}) {
-    const Array product = Product(a, b, rule, {epilogue, std::nullopt});
+    const Array product = Product(a, b, mode, {epilogue, std::nullopt});
     for (const char* const name : {"", "bf16", "fp16"}) {
       const Store store{epilogue,
                         *name == '\0' ? std::nullopt : std::optional<Format>(ParseFormat(name))};
@@ -172,7 +172,7 @@ std::string BetterStoreText(const GemmFactor& a,
 int CompareWithMine(const GemmOptions& options,
                     const GemmFactor& a,
                     const GemmFactor& b,
-                    const AccumulationMode& rule,
+                    const AccumulationMode& mode,
                     const Array& mine,
                     const Array& product) {
   const std::span<const float> got(mine.Data<float>(), mine.Elements());
@@ -185,7 +185,7 @@ int CompareWithMine(const GemmOptions& options,
   }
   fmt::print("{}", DifferenceText(difference, likeness, mine, product));
   if (difference.differing == 0) return 0;
-  fmt::print("{}", BetterStoreText(a, b, rule, mine, difference.elements - difference.differing));
+  fmt::print("{}", BetterStoreText(a, b, mode, mine, difference.elements - difference.differing));
   return 1;
 }
 
@@ -227,9 +227,9 @@ int RunGemm(const GemmOptions& options) {
                "--format-b");
   const Format& format_a = a.format();
   const Format& format_b = b.format();
-  const std::string mode = ModeText(options, format_a, format_b);
+  const std::string text = ModeText(options, format_a, format_b);
   const Store store = ParseStore(options);
-  const AccumulationMode rule = Rule(mode, options, format_a, format_b);
+  const AccumulationMode mode = Mode(text, options, format_a, format_b);
   if (a.inner() != b.inner()) {
     throw Error::Format("{} and {}: the inner dimensions differ: {} and {}",
                         a.Description(),
@@ -240,15 +240,15 @@ int RunGemm(const GemmOptions& options) {
   ReadScales(options, a, b);
   Array mine;
   if (!options.mine.empty()) mine = ReadMine(options.mine, {a.rows(), b.rows()}, store.format);
-  const Array product = Product(a, b, rule, store);
+  const Array product = Product(a, b, mode, store);
   if (!options.out.empty()) {
     WriteTensor(options.out, {std::filesystem::path(options.out).stem().string(), product});
   }
-  WarnOfLongSums(mode, ProductsOfASum(a, b));
+  WarnOfLongSums(text, ProductsOfASum(a, b));
   fmt::print("{}{}", a.FoundScales(), b.FoundScales());
-  fmt::print("{}", SummaryText(a, b, format_a, format_b, mode));
+  fmt::print("{}", SummaryText(a, b, format_a, format_b, text));
   if (a.has_scales() || b.has_scales() || store.format) fmt::print("{}", EpilogueText(store));
-  return options.mine.empty() ? 0 : CompareWithMine(options, a, b, rule, mine, product);
+  return options.mine.empty() ? 0 : CompareWithMine(options, a, b, mode, mine, product);
 }
 
 void AddScaleOptions(CLI::App* sub, GemmOptions& options) {

@@ -21,7 +21,7 @@ void PrintTable() {
   for (const AccumulationModeRow& row : AccumulationModeTable()) {
     fmt::print(kColumns,
                row.name,
-               DefinitionText(row.rule),
+               DefinitionText(row.mode),
                row.operands,
                Evidence(row),
                row.source,
@@ -34,7 +34,7 @@ void PrintJson() {
   for (const AccumulationModeRow& row : AccumulationModeTable()) {
     Json json;
     json["name"] = row.name;
-    json["rule"] = DefinitionText(row.rule);
+    json["rule"] = DefinitionText(row.mode);
     json["operands"] = row.operands;
     json["evidence"] = Evidence(row);
     json["measured_inner"] = row.measured_inner;

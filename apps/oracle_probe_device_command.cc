@@ -44,8 +44,8 @@ FormatSpec Operand(const Format& format) {
 }
 
 Subject Simulated(const ProbeOptions& options) {
-  const AccumulationMode rule = ParseAccumulationMode(options.simulate);
-  if (rule.kind == AccumulationKind::kLibrary) {
+  const AccumulationMode mode = ParseAccumulationMode(options.simulate);
+  if (mode.kind == AccumulationKind::kLibrary) {
     throw Error("--simulate: library has no defined order and cannot be simulated");
   }
   const std::vector<Format> formats = ParseFormatList(options.operands);
@@ -54,7 +54,7 @@ Subject Simulated(const ProbeOptions& options) {
   }
   Subject subject;
   subject.units.push_back(
-      {SimulatedUnit(rule, Operand(formats.front()), Operand(formats.back())), ""});
+      {SimulatedUnit(mode, Operand(formats.front()), Operand(formats.back())), ""});
   return subject;
 }
 
@@ -121,9 +121,9 @@ Json SeenJson(const UnitObservations& seen) {
 Json ProbeJson(const MmaProbe& probe) {
   Json json;
   json["found"] = FoundText(probe);
-  Json rules = Json::array();
-  for (const AccumulationMode& rule : probe.rules) rules.push_back(DefinitionText(rule));
-  json["rules"] = rules;
+  Json modes = Json::array();
+  for (const AccumulationMode& mode : probe.modes) modes.push_back(DefinitionText(mode));
+  json["rules"] = modes;
   json["closest"] = DefinitionText(probe.closest);
   json["same"] = probe.Same();
   json["compared"] = probe.Compared();

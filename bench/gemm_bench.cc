@@ -126,12 +126,12 @@ void Run(benchmark::State& state,
   }
 }
 
-void BM_Float32(benchmark::State& state, const Size& size, const std::string& rule_text) {
+void BM_Float32(benchmark::State& state, const Size& size, const std::string& mode_text) {
   SetThreadCount(size.threads);
   const GemmOperand a = Float32Operand(Left(size), size), b = Float32Operand(Right(size), size);
-  const AccumulationMode rule = ParseAccumulationMode(rule_text);
+  const AccumulationMode mode = ParseAccumulationMode(mode_text);
   std::vector<float> out(size.Elements());
-  Run(state, size, Peer::kFloat32, [&] { Gemm(a, b, rule, out); });
+  Run(state, size, Peer::kFloat32, [&] { Gemm(a, b, mode, out); });
 }
 
 void BM_Eigen(benchmark::State& state, const Size& size) {
@@ -147,27 +147,27 @@ void BM_Eigen(benchmark::State& state, const Size& size) {
 void BM_Codes(benchmark::State& state,
               const Size& size,
               const std::string& format,
-              const std::string& rule_text) {
+              const std::string& mode_text) {
   SetThreadCount(size.threads);
   const QuantizedMatrix a = Quantized(Left(size), size, format, Granularity::kRow);
   const QuantizedMatrix b = Quantized(Right(size), size, format, Granularity::kTensor);
   const GemmOperand left = AsOperand(a, false), right = AsOperand(b, false);
-  const AccumulationMode rule = ParseAccumulationMode(rule_text);
+  const AccumulationMode mode = ParseAccumulationMode(mode_text);
   std::vector<float> out(size.Elements());
   Run(state, size, format == "int8" ? Peer::kInt8 : Peer::kFloat32, [&] {
-    Gemm(left, right, rule, out);
+    Gemm(left, right, mode, out);
   });
 }
 
 // Computes scales and codes of both float32 operands and then the float32 GEMM.
 void BM_QuantizeAndMultiply(benchmark::State& state, const Size& size, const std::string& format) {
   SetThreadCount(size.threads);
-  const AccumulationMode rule = ParseAccumulationMode(format == "int8" ? "exact" : "fp32");
+  const AccumulationMode mode = ParseAccumulationMode(format == "int8" ? "exact" : "fp32");
   std::vector<float> out(size.Elements());
   Run(state, size, Peer::kFloat32, [&] {
     const QuantizedMatrix a = Quantized(Left(size), size, format, Granularity::kRow);
     const QuantizedMatrix b = Quantized(Right(size), size, format, Granularity::kTensor);
-    Gemm(AsOperand(a, false), AsOperand(b, false), rule, out);
+    Gemm(AsOperand(a, false), AsOperand(b, false), mode, out);
   });
 }
 
@@ -249,11 +249,11 @@ void BM_Layer(benchmark::State& state, const Layer& layer, int threads, const st
   const QuantizedMatrix right = LayerCodes(stored(b, transpose_b), transpose_b, format);
   const GemmOperand left_operand = AsOperand(left, transpose_a);
   const GemmOperand right_operand = AsOperand(right, transpose_b);
-  const AccumulationMode rule = ParseAccumulationMode(format == "int8" ? "exact" : "fp32");
+  const AccumulationMode mode = ParseAccumulationMode(format == "int8" ? "exact" : "fp32");
   std::vector<float> out(a.rows * b.rows);
   const double limit = PeerRate(Peer::kFloat32, {1024, threads});
   for (auto _ : state) {
-    Gemm(left_operand, right_operand, rule, out);
+    Gemm(left_operand, right_operand, mode, out);
     benchmark::ClobberMemory();
   }
   using benchmark::Counter;
@@ -287,7 +287,7 @@ void RegisterLayers(int threads) {
 
 struct CodesRow {
   const char* format;
-  const char* rule;
+  const char* mode;
   size_t largest;
 };
 
@@ -308,18 +308,18 @@ constexpr CodesRow kCodesRows[] = {{"int8", "exact", 2048},
 
 void RegisterSize(const Size& size) {
   const std::string suffix = size.Text();
-  for (const char* const rule : {"fp32", "library", "fp64"}) {
-    if (size.n > 1024 && std::string(rule) == "fp64") continue;
-    Register("float32/" + std::string(rule) + suffix,
-             [=](benchmark::State& state) { BM_Float32(state, size, rule); });
+  for (const char* const mode : {"fp32", "library", "fp64"}) {
+    if (size.n > 1024 && std::string(mode) == "fp64") continue;
+    Register("float32/" + std::string(mode) + suffix,
+             [=](benchmark::State& state) { BM_Float32(state, size, mode); });
   }
   Register("float32/eigen" + suffix, [=](benchmark::State& state) { BM_Eigen(state, size); });
   Register("int8/onednn" + suffix, [=](benchmark::State& state) { BM_OneDnnInt8(state, size); });
   Register("int8/vnni" + suffix, [=](benchmark::State& state) { BM_Vnni(state, size); });
   for (const CodesRow& row : kCodesRows) {
     if (size.n > row.largest) continue;
-    Register(std::string(row.format) + "/" + row.rule + suffix,
-             [=](benchmark::State& state) { BM_Codes(state, size, row.format, row.rule); });
+    Register(std::string(row.format) + "/" + row.mode + suffix,
+             [=](benchmark::State& state) { BM_Codes(state, size, row.format, row.mode); });
   }
   for (const char* const format : {"int8", "e4m3fn"}) {
     Register(std::string(format) + "/quantize_and_multiply" + suffix,

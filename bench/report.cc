@@ -86,7 +86,7 @@ void Register(const std::string& name, const std::function<void(benchmark::State
 int Main(int argc, char** argv, const std::function<void(int)>& add) {
   benchmark::Initialize(&argc, argv);
   ForceBackendFromEnvironment();
-  benchmark::AddCustomContext("numsim_backend", std::string(SimdTargetName()));
+  benchmark::AddCustomContext("numsim_backend", std::string(BackendName()));
   for (const int threads : std::set<int>{1, ThreadCount()}) {
     Register("memcpy/threads:" + std::to_string(threads),
              [=](benchmark::State& state) { BM_Memcpy(state, threads); });

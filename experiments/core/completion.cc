@@ -114,7 +114,7 @@ Manifest DescribeRun(const Experiment& experiment,
   manifest.git_commit = std::move(commits);
   manifest.compiler = BuildCompiler();
   manifest.build_type = BuildType();
-  manifest.backend = SimdTargetName();
+  manifest.backend = BackendName();
   manifest.simd_target = UsesScalarReference() ? "none" : manifest.backend;
   manifest.versions = Versions();
   manifest.host = DescribeHost();

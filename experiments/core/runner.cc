@@ -124,7 +124,7 @@ OwnShard Start(Task& task) {
 
 // Returns the processor and the backend, as trials record them.
 const std::string& ProcessorText() {
-  static const std::string text = fmt::format("{}, {}", DescribeHost().cpu, SimdTargetName());
+  static const std::string text = fmt::format("{}, {}", DescribeHost().cpu, BackendName());
   return text;
 }
 

@@ -155,16 +155,16 @@ Figure LadderFigure(const Frame& outcomes) {
   return figure;
 }
 
-Panel UnderflowPanel(const Frame& quantised, const std::string& format) {
+Panel UnderflowPanel(const Frame& quantized, const std::string& format) {
   constexpr double kLeast = 1e-6;
   Panel panel;
   panel.title = format;
-  panel.x = AxisOf(quantised, "step", "step");
+  panel.x = AxisOf(quantized, "step", "step");
   panel.y = {.label = "share of elements stored as zero", .log10 = true, .low = kLeast, .high = 1};
   for (const Intervention& intervention : {Intervention{}, Intervention{false, false, true}}) {
     int style = 0;
-    for (const std::string& operand : quantised.Distinct("operand")) {
-      const Frame rows = Select(quantised, intervention.Text(), format).Where("operand", operand);
+    for (const std::string& operand : quantized.Distinct("operand")) {
+      const Frame rows = Select(quantized, intervention.Text(), format).Where("operand", operand);
       Series series = Line(rows, "step", "underflow");
       series.style = style++;
       series.dashed = intervention.layer_scale;
@@ -175,11 +175,11 @@ Panel UnderflowPanel(const Frame& quantised, const std::string& format) {
   return panel;
 }
 
-Figure UnderflowFigure(const Frame& quantised) {
+Figure UnderflowFigure(const Frame& quantized) {
   Figure figure{
       "fp8-underflow", "Elements that underflow to zero, mean over layers", 2, {}, "quantised.csv"};
-  for (const std::string& format : LowFormats(quantised)) {
-    figure.panels.push_back(UnderflowPanel(quantised, format));
+  for (const std::string& format : LowFormats(quantized)) {
+    figure.panels.push_back(UnderflowPanel(quantized, format));
   }
   return figure;
 }
@@ -197,7 +197,7 @@ std::vector<Figure> Figures(const Settings&, const Tables& tables) {
                                  ProgressFigure(of(kFeaturesTable))};
   if (LowFormats(of(kOutcomesTable)).empty()) return figures;
   figures.push_back(LadderFigure(of(kOutcomesTable)));
-  figures.push_back(UnderflowFigure(of(kQuantisedTable)));
+  figures.push_back(UnderflowFigure(of(kQuantizedTable)));
   return figures;
 }
 

@@ -19,7 +19,7 @@ namespace fp8_interventions {
 inline constexpr std::string_view kCurvesTable = "curves";
 inline constexpr std::string_view kFinalTable = "final";
 inline constexpr std::string_view kFeaturesTable = "features";
-inline constexpr std::string_view kQuantisedTable = "quantised";
+inline constexpr std::string_view kQuantizedTable = "quantised";
 inline constexpr std::string_view kOutcomesTable = "outcomes";
 
 // A combination of the paper's interventions against failure.

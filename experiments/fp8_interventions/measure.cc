@@ -91,7 +91,7 @@ struct OperandSums {
 };
 
 // Adds rows from the telemetry of a step, averaged over layers, and clears the telemetry.
-void TakeQuantised(Trainer& trainer, uint64_t step, TrainingRows& rows) {
+void TakeQuantized(Trainer& trainer, uint64_t step, TrainingRows& rows) {
   // One class per tensor: with tensor-wise scales, X, W and G are quantised once for both GEMMs.
   constexpr std::pair<std::string_view, std::string_view> kClasses[] = {
       {"forward X", "X"}, {"forward W", "W"}, {"input gradient G", "G"}};
@@ -112,7 +112,7 @@ void TakeQuantised(Trainer& trainer, uint64_t step, TrainingRows& rows) {
     const auto found = sums.find(std::string(operand));
     if (found == sums.end()) continue;
     const OperandSums& of = found->second;
-    rows.Add(kQuantisedTable,
+    rows.Add(kQuantizedTable,
              {step, name, of.underflow / of.layers, of.worst, of.decibels / of.measured});
   }
   trainer.telemetry().Clear();
@@ -148,7 +148,7 @@ Rows Measure(const Settings& settings, const Trial& trial) {
   TrainingSteps loop(trial, trainer, [&](StateArchive& archive) { archive(rows, curve, step); });
   for (; loop.Next(); ++step) {
     trainer.Step();
-    if (precision != kBaseline) TakeQuantised(trainer, step, rows);
+    if (precision != kBaseline) TakeQuantized(trainer, step, rows);
     trainer.telemetry().Clear();
     if (curve.Add(trainer)) rows.Add(kCurvesTable, {curve.steps(), curve.loss()});
     const bool running = trainer.status() == TrainStatus::kRunning;

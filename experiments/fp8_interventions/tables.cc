@@ -110,7 +110,7 @@ std::vector<TableSpec> TableSpecs() {
                    {"mean_abs", "E|x_k| of the residual stream after the block"},
                    {"mean_abs_rest", "mean_abs without the planted channel"},
                    {"max_abs", "largest magnitude"}}},
-      {.name = std::string(kQuantisedTable),
+      {.name = std::string(kQuantizedTable),
        .columns = {intervention,
                    format,
                    seed,

@@ -83,16 +83,16 @@ void Watch::Tensor(std::string_view point, TensorRole role, MatrixSpan<float> va
   }
 }
 
-void Watch::Quantised(std::string_view layer,
+void Watch::Quantized(std::string_view layer,
                       LinearOperand operand,
                       In<float> original,
-                      const QuantizedMatrix& quantised) {
+                      const QuantizedMatrix& quantized) {
   if (operand != LinearOperand::kForwardX) return;
   const bool planted = std::ranges::any_of(
       blocks_, [&](const CleanMlp& clean) { return layer == clean.block + ".mlp.down"; });
   if (!planted) return;
-  dequantised_.resize(original.Elements());
-  const ErrorMeasures error = QuantizationError(original.Span(), quantised, dequantised_);
+  dequantized_.resize(original.Elements());
+  const ErrorMeasures error = QuantizationError(original.Span(), quantized, dequantized_);
   // fmax and fmin take the number where the other is NaN.
   w3_input_ = {std::max(w3_input_.overflow, error.OverflowShare()),
                std::max(w3_input_.underflow, error.UnderflowShare()),

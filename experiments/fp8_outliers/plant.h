@@ -39,16 +39,16 @@ class Watch final : public PassObserver<float> {
   const W3Input& w3_input() const { return w3_input_; }
 
   void Tensor(std::string_view point, TensorRole role, MatrixSpan<float> values) override;
-  void Quantised(std::string_view layer,
+  void Quantized(std::string_view layer,
                  LinearOperand operand,
                  In<float> original,
-                 const QuantizedMatrix& quantised) override;
+                 const QuantizedMatrix& quantized) override;
 
  private:
   std::vector<CleanMlp> blocks_;
   double size_ = 0;
   W3Input w3_input_ = {};
-  std::vector<float> dequantised_;
+  std::vector<float> dequantized_;
 };
 
 // The weights of channel 0 of a block under kWeights: w1 = w2 along the clean w2, and a column of

@@ -214,9 +214,9 @@ std::optional<SampledProduct> SampleOnCpu(const LinearRecipe& recipe,
   const QuantizedMatrix b = QuantizeVectors(of.b, b_tensor, sample.cols);
   std::vector<float> results(sample.rows.size() * sample.cols.size());
   const bool library = of.accumulation.kind == AccumulationKind::kLibrary;
-  const AccumulationMode rule =
+  const AccumulationMode mode =
       library ? AccumulationMode{.kind = AccumulationKind::kFloat64} : of.accumulation;
-  GemmByRule(AsOperand(a, false), AsOperand(b, false), rule, results);
+  Gemm(AsOperand(a, false), AsOperand(b, false), mode, results);
   sample.codes = Bf16Codes(results);
   sample.tolerance.assign(results.size(), 0.0f);
   if (library) sample.tolerance = Tolerance(a, b, results);
@@ -250,7 +250,7 @@ std::vector<uint16_t> Bf16Codes(std::span<const float> values) {
   return codes;
 }
 
-WithoutDevice::WithoutDevice() : before_(SimdTargetName()) {
+WithoutDevice::WithoutDevice() : before_(BackendName()) {
   if (!UsesDevice()) return;
   for (const std::string& name : AvailableBackends()) {
     if (name == "cuda") continue;

@@ -20,9 +20,9 @@ constexpr LinearShape kSmall{.tokens = 64, .in = 128, .out = 96};
 LinearRecipe Stated(LinearRecipe recipe) {
   const LinearRecipe stated = ForDevice(recipe);
   for (const LinearGemm product : kProducts) {
-    AccumulationMode& rule = recipe[product].accumulation;
-    if (rule.kind == AccumulationKind::kLibrary && Device().IsHopper()) {
-      rule = stated[product].accumulation;
+    AccumulationMode& mode = recipe[product].accumulation;
+    if (mode.kind == AccumulationKind::kLibrary && Device().IsHopper()) {
+      mode = stated[product].accumulation;
     }
   }
   return recipe;

@@ -222,7 +222,7 @@ Part PartOf(LinearOp step) {
     case LinearOp::kQuantizeXTransposed:
       return Part::kQuantize;
     case LinearOp::kDequantizeX:
-    case LinearOp::kKeepX:
+    case LinearOp::kSaveX:
       return Part::kConvert;
   }
   return Part::kOther;

@@ -36,7 +36,7 @@ std::string_view ToString(Part part);  // product, quantize, convert, other
 Part ParsePart(std::string_view text);
 Part PartOf(LinearOp step);
 
-inline constexpr size_t kSteps = static_cast<size_t>(LinearOp::kKeepX) + 1;
+inline constexpr size_t kSteps = static_cast<size_t>(LinearOp::kSaveX) + 1;
 
 // A layer to be timed.
 struct TimedLayer {

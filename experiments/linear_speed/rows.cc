@@ -47,7 +47,7 @@ Work WorkOf(const LinearRecipe& recipe, LinearShape shape, LinearOp step, size_t
       return convert(g, weight.a.format.spec);
     case LinearOp::kQuantizeXTransposed:
       return convert(x, weight.b.format.spec);
-    case LinearOp::kKeepX:
+    case LinearOp::kSaveX:
       return convert(x, recipe.high_precision.spec);
   }
   return {};
@@ -105,7 +105,7 @@ Rows OperationRows(const Trial& trial,
       const std::vector<double>& samples = times[k].samples[i];
       if (samples.empty()) continue;
       Row cells = {place.device,
-                   SimdTargetName(),
+                   BackendName(),
                    ThreadCount(),
                    place.library,
                    recipe.kind,

@@ -125,10 +125,10 @@ class Logistic final : public TrainingProblem {
                 std::span<const uint8_t> labels,
                 std::span<const float> weights) {
     const std::span<float> outputs = std::span(outputs_).first(labels.size() * classes_);
-    GemmByRule(Operand(features, labels.size(), length_, false),
-               Operand(weights, classes_, length_, false),
-               rule_,
-               outputs);
+    Gemm(Operand(features, labels.size(), length_, false),
+         Operand(weights, classes_, length_, false),
+         rule_,
+         outputs);
     double sum = 0;
     for (size_t i = 0; i < labels.size(); ++i) {
       sum += ProbabilityErrors(outputs.subspan(i * classes_, classes_), labels[i]);
@@ -143,10 +143,10 @@ class Logistic final : public TrainingProblem {
                      std::span<float> gradient) {
     Errors(features, labels, weights);
     const size_t count = labels.size();
-    GemmByRule(Operand(std::span(outputs_).first(count * classes_), classes_, count, true),
-               Operand(features, length_, count, true),
-               rule_,
-               gradient);
+    Gemm(Operand(std::span(outputs_).first(count * classes_), classes_, count, true),
+         Operand(features, length_, count, true),
+         rule_,
+         gradient);
     const float share = 1.0f / static_cast<float>(count);
     for (float& g : gradient) g *= share;
   }

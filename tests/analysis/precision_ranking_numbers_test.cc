@@ -12,10 +12,10 @@ namespace {
 
 TEST(PrecisionRankingNumbers, IsWhatStepsByHandGive) {
   TrainConfig config = TinyConfig();
-  config.linear.all = Quantised("tensor-wise", "e4m3fn");
-  config.linear.overrides = {{"*.qkv", Quantised("llm-int8", "int8")},
-                             {"*.down", Quantised("standard", "")},
-                             {"head", Quantised("switchback-q", "int8")}};
+  config.linear.all = Quantized("tensor-wise", "e4m3fn");
+  config.linear.overrides = {{"*.qkv", Quantized("llm-int8", "int8")},
+                             {"*.down", Quantized("standard", "")},
+                             {"head", Quantized("switchback-q", "int8")}};
   config.linear.overrides[0].precision.high_operands = ParseOperandSet("x");
   Trainer trainer(config, OpenShared(config.data));
   StepUntil(trainer, 2);
@@ -31,7 +31,7 @@ TEST(PrecisionRankingNumbers, IsWhatStepsByHandGive) {
 
 TEST(PrecisionRankingNumbers, HighPrecisionIsThatOfTheLayer) {
   TrainConfig config = TinyConfig();
-  config.linear.all = Quantised("switchback", "int8");
+  config.linear.all = Quantized("switchback", "int8");
   config.linear.all.high_precision = "bf16";
   Trainer trainer(config, OpenShared(config.data));
   for (const RankBy by : kAllRankings) ExpectRankingByHand(trainer, by);
@@ -42,7 +42,7 @@ TEST(PrecisionRankingNumbers, KindsOfBlocksAreRankedToo) {
   for (const std::string kind : {"mx", "block", "row-wise-gw-hp"}) {
     SCOPED_TRACE(kind);
     TrainConfig config = TinyConfig();
-    config.linear.all = Quantised(kind, "e4m3fn");
+    config.linear.all = Quantized(kind, "e4m3fn");
     Trainer trainer(config, OpenShared(config.data));
     ExpectRankingByHand(trainer, RankBy::kOperand);
   }
@@ -52,7 +52,7 @@ TEST(PrecisionRankingNumbers, KindsThatKeepCodesAreRankedByWholeTensors) {
   for (const std::string kind : {"switchback-m", "te-hybrid"}) {
     SCOPED_TRACE(kind);
     TrainConfig config = TinyConfig();
-    config.linear.all = Quantised(kind, "e4m3fn");
+    config.linear.all = Quantized(kind, "e4m3fn");
     Trainer trainer(config, OpenShared(config.data));
     trainer.Step();
     ExpectRankingByHand(trainer, RankBy::kOperand);
@@ -92,7 +92,7 @@ TEST(PrecisionRankingNumbers, StoredTensorsAreRanked) {
 
 TEST(PrecisionRankingNumbers, StoredTensorsAreRankedAmongTheOperands) {
   TrainConfig config = TinyConfig();
-  config.linear.all = Quantised("tensor-wise", "int8");
+  config.linear.all = Quantized("tensor-wise", "int8");
   config.storage.activations = ParseFormat("bf16");
   config.storage.gradients = ParseFormat("e5m2");
   config.stress.point = "blocks.0";
@@ -108,7 +108,7 @@ TEST(PrecisionRankingNumbers, StoredTensorsAreRankedAmongTheOperands) {
 TEST(PrecisionRankingNumbers, CastsWithoutAScaleAreQuantisedToo) {
   // fp16 without a scale is a plain cast; so is high precision.
   TrainConfig config = TinyConfig();
-  config.linear.overrides = {{"head", Quantised("tensor-wise", "fp16")}};
+  config.linear.overrides = {{"head", Quantized("tensor-wise", "fp16")}};
   config.linear.overrides[0].precision.scale_rule = "none";
   Trainer trainer(config, OpenShared(config.data));
   const PrecisionRanking ranking = Rank(trainer, RankBy::kTensor);
@@ -118,7 +118,7 @@ TEST(PrecisionRankingNumbers, CastsWithoutAScaleAreQuantisedToo) {
 
 TEST(PrecisionRankingNumbers, FirstAndLastInHighPrecisionHaveNoRows) {
   TrainConfig config = TinyConfig();
-  config.linear.all = Quantised("switchback", "int8");
+  config.linear.all = Quantized("switchback", "int8");
   config.linear.first_last_high = true;
   Trainer trainer(config, OpenShared(config.data));
   const PrecisionRanking ranking = Rank(trainer, RankBy::kLayer);
@@ -177,7 +177,7 @@ TEST(PrecisionRankingNumbers, OperandsThatNoProductTakesHaveNoRows) {
     config.data.kind = one.data;
     for (const FirstLayer& layer : kFirstLayers) {
       SCOPED_TRACE(one.first + ' ' + layer.kind + " high: " + layer.high);
-      LinearOptions options = Quantised(layer.kind, "int8");
+      LinearOptions options = Quantized(layer.kind, "int8");
       options.high_operands = ParseOperandSet(layer.high);
       config.linear.overrides = {{one.first, options}, {one.other, options}};
       Trainer trainer(config, OpenShared(config.data));
@@ -201,7 +201,7 @@ TEST(PrecisionRankingNumbers, OperandsThatNoProductTakesHaveNoRows) {
 
 TEST(PrecisionRankingNumbers, AfterTheEndItIsTheStepThatWouldCome) {
   TrainConfig config = TinyConfig();
-  config.linear.all = Quantised("switchback", "int8");
+  config.linear.all = Quantized("switchback", "int8");
   Trainer trainer(config, OpenShared(config.data));
   StepUntil(trainer);
   ASSERT_EQ(trainer.status(), TrainStatus::kFinished);
@@ -211,7 +211,7 @@ TEST(PrecisionRankingNumbers, AfterTheEndItIsTheStepThatWouldCome) {
 
 TEST(PrecisionRankingNumbers, WithoutAGradientInFloat32ThereIsNothingToRankBy) {
   TrainConfig config = TinyConfig();
-  config.linear.all = Quantised("switchback", "int8");
+  config.linear.all = Quantized("switchback", "int8");
   config.stress.point = "blocks.0.attention.norm";
   config.stress.value = 1e30;
   Trainer trainer(config, OpenShared(config.data));

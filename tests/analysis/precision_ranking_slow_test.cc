@@ -20,7 +20,7 @@ using ::testing::Not;
 TEST(PrecisionRanking, OneQuantisedLayerIsAllOfTheError) {
   for (const std::string format : {"e2m1fn", "e3m2fn"}) {
     TrainConfig config = TwoBlocks();
-    config.linear.overrides = {{"blocks.1.mlp.down", Quantised("tensor-wise", format)}};
+    config.linear.overrides = {{"blocks.1.mlp.down", Quantized("tensor-wise", format)}};
     Trainer trainer(config, OpenShared(config.data));
     const PrecisionRanking ranking = Rank(trainer, RankBy::kLayer);
     ASSERT_EQ(ranking.tensors.size(), 1u);
@@ -45,8 +45,8 @@ TEST(PrecisionRanking, OneQuantisedLayerIsAllOfTheError) {
 TEST(PrecisionRanking, TheLayerOfACoarserFormatIsFirst) {
   for (const std::string bad : {"blocks.0.attention.out", "blocks.1.mlp.gate_up", "head"}) {
     TrainConfig config = TwoBlocks();
-    config.linear.all = Quantised("switchback", "int8");
-    config.linear.overrides = {{bad, Quantised("switchback", "e2m1fn")}};
+    config.linear.all = Quantized("switchback", "int8");
+    config.linear.overrides = {{bad, Quantized("switchback", "e2m1fn")}};
     Trainer trainer(config, OpenShared(config.data));
     for (const RankBy by : kAllRankings) {
       const PrecisionRanking ranking = Rank(trainer, by);
@@ -64,7 +64,7 @@ TEST(PrecisionRanking, TheLayerOfACoarserFormatIsFirst) {
 
 TEST(PrecisionRanking, TrainingMovesTheStepThatIsLookedAt) {
   TrainConfig config = TwoBlocks();
-  config.linear.overrides = {{"blocks.1.mlp.down", Quantised("tensor-wise", "e2m1fn")}};
+  config.linear.overrides = {{"blocks.1.mlp.down", Quantized("tensor-wise", "e2m1fn")}};
   Trainer trainer(config, OpenShared(config.data));
   const PrecisionRanking first = Rank(trainer, RankBy::kTensor);
   StepUntil(trainer, 5);
@@ -86,7 +86,7 @@ struct Planted {
 void ExpectPlantedToBeGuilty(const Planted& planted) {
   SCOPED_TRACE(planted.point + " high: " + planted.high);
   TrainConfig config = TwoBlocks();
-  config.linear.all = Quantised("tensor-wise", "int8");
+  config.linear.all = Quantized("tensor-wise", "int8");
   config.linear.all.gradient_format = "bf16";
   config.linear.all.high_operands = ParseOperandSet(planted.high);
   Trainer plain(config, OpenShared(config.data));
@@ -115,7 +115,7 @@ TEST(PrecisionRanking, APlantedOutlierMakesTheXThatReadsItGuilty) {
 
 TEST(PrecisionRanking, AHugeWeightMakesItsWGuilty) {
   TrainConfig config = TwoBlocks();
-  config.linear.all = Quantised("tensor-wise", "int8");
+  config.linear.all = Quantized("tensor-wise", "int8");
   config.linear.all.gradient_format = "bf16";
   for (const std::string layer :
        {"blocks.0.attention.qkv", "blocks.1.mlp.gate_up", "blocks.1.attention.out"}) {
@@ -153,8 +153,8 @@ TEST(PrecisionRanking, WhatMakesAnInfinityIsGuiltyOfAllOfIt) {
 
 TEST(PrecisionRanking, ALayerWhoseProductsOverflowIsGuilty) {
   TrainConfig config = TwoBlocks();
-  config.linear.all = Quantised("switchback", "int8");
-  config.linear.overrides = {{"blocks.0.mlp.down", Quantised("tensor-wise", "bf16")}};
+  config.linear.all = Quantized("switchback", "int8");
+  config.linear.overrides = {{"blocks.0.mlp.down", Quantized("tensor-wise", "bf16")}};
   config.linear.overrides[0].precision.scale_rule = "absmax";  // to 3.4e38, in both operands
   Trainer trainer(config, OpenShared(config.data));
   const PrecisionRanking ranking = Rank(trainer, RankBy::kLayer);
@@ -193,8 +193,8 @@ TEST(PrecisionRanking, EveryKindOfModelHasOne) {
         Case{ModelKind::kClip, DataKind::kGeneratedShapes, "text.blocks.0.attention.qkv"},
         Case{ModelKind::kMlp, DataKind::kGaussian, "blocks.0.mlp.down"}}) {
     TrainConfig config = TinyConfig();
-    config.linear.all = Quantised("switchback", "int8");
-    config.linear.overrides = {{one.first, Quantised("llm-int8", "e2m1fn")}};
+    config.linear.all = Quantized("switchback", "int8");
+    config.linear.overrides = {{one.first, Quantized("llm-int8", "e2m1fn")}};
     config.model.kind = one.model;
     config.model.initial_deviation = 0.2;  // gpt: not the head alone
     config.data.kind = one.data;
@@ -249,7 +249,7 @@ TEST(PrecisionRanking, ThreadsDoNotChangeIt) {
 
 TEST(PrecisionRanking, ProgressCountsToTheEnd) {
   TrainConfig config = TinyConfig();
-  config.linear.all = Quantised("switchback", "int8");
+  config.linear.all = Quantized("switchback", "int8");
   Trainer trainer(config, OpenShared(config.data));
   std::vector<std::pair<size_t, size_t>> calls;
   const PrecisionRanking ranking =

@@ -45,7 +45,7 @@ TrainConfig TwoBlocks() {
   return config;
 }
 
-LinearOptions Quantised(std::string_view kind, std::string_view format) {
+LinearOptions Quantized(std::string_view kind, std::string_view format) {
   LinearOptions options;
   options.kind = kind;
   options.format = format;

@@ -24,7 +24,7 @@ const RankedTensor* Find(const PrecisionRanking& ranking, const RowName& name);
 // large that every layer matters, not the head alone.
 TrainConfig TwoBlocks();
 // Layers of that kind whose high precision is float32. Format may be empty.
-LinearOptions Quantised(std::string_view kind, std::string_view format);
+LinearOptions Quantized(std::string_view kind, std::string_view format);
 
 // Expects what follows from the numbers of the ranking alone: effects and the order.
 void ExpectConsistent(const PrecisionRanking& ranking);

@@ -204,15 +204,15 @@ void ExpectAdviceToHelp(Trainer& trainer, RankBy by, const std::string& guilty) 
 
 TEST(DescribeRanking, AdviceLeavesTheFirstInHighPrecision) {
   TrainConfig config = TwoBlocks();
-  config.linear.all = Quantised("switchback", "int8");
-  config.linear.overrides = {{"blocks.1.mlp.*", Quantised("llm-int8", "int8")},
-                             {"*.1.mlp.down", Quantised("llm-int8", "e2m1fn")}};
+  config.linear.all = Quantized("switchback", "int8");
+  config.linear.overrides = {{"blocks.1.mlp.*", Quantized("llm-int8", "int8")},
+                             {"*.1.mlp.down", Quantized("llm-int8", "e2m1fn")}};
   Trainer trainer(config, OpenShared(config.data));
   for (const RankBy by : kAllRankings) ExpectAdviceToHelp(trainer, by, "blocks.1.mlp.down");
 }
 
 TEST(DescribeRanking, AdviceKeepsTheOtherOptionsOfTheLayer) {
-  LinearOptions bad = Quantised("block", "e3m2fn");
+  LinearOptions bad = Quantized("block", "e3m2fn");
   bad.gradient_format = "e2m3fn";
   bad.high_precision = "bf16";
   bad.gradient_rounding = {.mode = RoundingMode::kStochastic, .random_bits = 7};
@@ -221,7 +221,7 @@ TEST(DescribeRanking, AdviceKeepsTheOtherOptionsOfTheLayer) {
   bad.block = 8;
   bad.high_operands = ParseOperandSet("weight-gradient.g");
   TrainConfig config = TwoBlocks();
-  config.linear.all = Quantised("switchback", "int8");
+  config.linear.all = Quantized("switchback", "int8");
   config.linear.overrides = {{"blocks.0.attention.out", bad}};
   Trainer trainer(config, OpenShared(config.data));
   StepUntil(trainer, 2);
@@ -230,7 +230,7 @@ TEST(DescribeRanking, AdviceKeepsTheOtherOptionsOfTheLayer) {
 
 TEST(DescribeRanking, AdviceForDelayedScaling) {
   TrainConfig config = TwoBlocks();
-  config.linear.all = Quantised("te-hybrid", "e4m3fn");
+  config.linear.all = Quantized("te-hybrid", "e4m3fn");
   config.linear.all.delayed = DelayedScalingOptions{3, AmaxAlgorithm::kMostRecent, 1};
   LinearOptions bad = config.linear.all;
   bad.format = bad.gradient_format = "e2m1fn";

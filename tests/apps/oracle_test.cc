@@ -544,12 +544,12 @@ TEST_F(Oracle, AccumulatorsListsEveryNamedRule) {
     EXPECT_TRUE(line.starts_with(fmt::format("{} ", row.name))) << line;
     const std::string evidence = row.measured ? "measured" : "reported";
     for (const std::string& part :
-         {DefinitionText(row.rule), evidence, std::string(row.operands)}) {
+         {DefinitionText(row.mode), evidence, std::string(row.operands)}) {
       ExpectContains(line, " " + part + " ");
     }
     ExpectContains(line, std::string(row.note));
     EXPECT_EQ(json[i]["name"], row.name);
-    EXPECT_EQ(json[i]["rule"], DefinitionText(row.rule));
+    EXPECT_EQ(json[i]["rule"], DefinitionText(row.mode));
     EXPECT_EQ(json[i]["evidence"], evidence);
     EXPECT_EQ(json[i]["measured_inner"], row.measured_inner);
     EXPECT_EQ(json[i]["source"], row.source);

@@ -22,10 +22,10 @@ TEST(AccumulateExact, ProductsBeyondFloat32MayCancel) {
   EXPECT_EQ(ValueOf(sum), 0x1p-160);
 }
 
-double Sum8(const AccumulationMode& rule,
+double Sum8(const AccumulationMode& mode,
             const std::vector<float>& a,
             const std::vector<float>& b) {
-  return ValueOf(Accumulate(rule, {kE4M3fn, a}, {kE4M3fn, b}));
+  return ValueOf(Accumulate(mode, {kE4M3fn, a}, {kE4M3fn, b}));
 }
 
 TEST(AccumulateAligned, WhatLiesBelowTheFractionIsLost) {
@@ -143,80 +143,80 @@ TEST(AccumulateAligned, OppositesBeyondTheRangeAreZero) {
 TEST(AccumulateAligned, BytePairsGoFirst) {
   // F = 3, chunks of 16 of 32: k = 0, 1, 4, 5 ... are one chunk. 16 at k = 0 and 1 at k = 2: the
   // ones of the second chunk are added to acc = 16 (grid 2) and lost. In the first chunk as well.
-  AccumulationMode rule = Trunc(3, 16);
-  rule.order = ProductOrder::kBytePairs;
+  AccumulationMode mode = Trunc(3, 16);
+  mode.order = ProductOrder::kBytePairs;
   std::vector<float> a(32, 0), b(32, 1);
   a[2] = 1;   // second chunk
   a[3] = 1;   // second chunk
   a[16] = 1;  // first chunk (16 mod 4 = 0)
   a[17] = 1;
-  EXPECT_EQ(Sum8(rule, a, b), 4);
+  EXPECT_EQ(Sum8(mode, a, b), 4);
   a[30] = 16;  // second chunk: acc = 2 stays on the grid of 2, the ones of that chunk are lost
-  EXPECT_EQ(Sum8(rule, a, b), 18);
+  EXPECT_EQ(Sum8(mode, a, b), 18);
   a[30] = 0;
   a[29] = 16;  // first chunk: its ones are lost, and those of the second, each below the grid
-  EXPECT_EQ(Sum8(rule, a, b), 16);
+  EXPECT_EQ(Sum8(mode, a, b), 16);
 }
 
 TEST(AccumulateFormat, FusedRoundsOnceAndUnfusedTwice) {
-  AccumulationMode rule;
-  rule.kind = AccumulationKind::kFormat;
-  rule.format = kBf16;
+  AccumulationMode mode;
+  mode.kind = AccumulationKind::kFormat;
+  mode.format = kBf16;
   const float x = 1 + 0x1p-7f;
   // bf16, 8 bits. (1 + 2^-7)^2 = 1 + 2^-6 + 2^-14. acc = 2^-8 + ...: fused 1 + 2^-6 + 2^-8 + 2^-14
   // lies above the tie between 1 + 2^-6 and 1 + 2^-6 + 2^-7; unfused the product is 1 + 2^-6 and
   // the sum a tie that goes to the even 1 + 2^-6.
-  EXPECT_EQ(Sum(rule, {0x1p-8f, x}, {1, x}), 1 + 0x1p-6 + 0x1p-7);
-  rule.kind = AccumulationKind::kFormatUnfused;
-  EXPECT_EQ(Sum(rule, {0x1p-8f, x}, {1, x}), 1 + 0x1p-6);
+  EXPECT_EQ(Sum(mode, {0x1p-8f, x}, {1, x}), 1 + 0x1p-6 + 0x1p-7);
+  mode.kind = AccumulationKind::kFormatUnfused;
+  EXPECT_EQ(Sum(mode, {0x1p-8f, x}, {1, x}), 1 + 0x1p-6);
 }
 
 TEST(AccumulateFloat64, RoundsEverySum) {
-  AccumulationMode rule;
-  rule.kind = AccumulationKind::kFloat64;
+  AccumulationMode mode;
+  mode.kind = AccumulationKind::kFloat64;
   // 2^-53 is half of the spacing at 1: a tie, lost twice; exact keeps both.
   const std::vector<float> a = {1, 0x1p-53f, 0x1p-53f}, b = {1, 1, 1};
-  EXPECT_EQ(Sum(rule, a, b), 1);
+  EXPECT_EQ(Sum(mode, a, b), 1);
   EXPECT_EQ(Sum({}, a, b), 1 + 0x1p-52);
 }
 
 TEST(AccumulateChunked, PartialSumsStartFromZero) {
-  AccumulationMode rule;
-  rule.kind = AccumulationKind::kChunked;
-  rule.chunk = 2;
+  AccumulationMode mode;
+  mode.kind = AccumulationKind::kChunked;
+  mode.chunk = 2;
   // 2^24 + 1 is a tie and stays 2^24 in one chunk; 1 + 1 in the next arrive as 2.
-  EXPECT_EQ(Sum(rule, {0x1p24f, 1, 1, 1}, {1, 1, 1, 1}), 0x1p24 + 2);
-  rule.chunk = 4;
-  EXPECT_EQ(Sum(rule, {0x1p24f, 1, 1, 1}, {1, 1, 1, 1}), 0x1p24);
+  EXPECT_EQ(Sum(mode, {0x1p24f, 1, 1, 1}, {1, 1, 1, 1}), 0x1p24 + 2);
+  mode.chunk = 4;
+  EXPECT_EQ(Sum(mode, {0x1p24f, 1, 1, 1}, {1, 1, 1, 1}), 0x1p24);
 }
 
 TEST(AccumulateAlignedDown, AnAccumulatorOfZeroHasTheExponentMinus126) {
-  AccumulationMode rule;
-  rule.kind = AccumulationKind::kAlignedDown;
-  rule.chunk = 4;
-  rule.fraction_bits = 24;
+  AccumulationMode mode;
+  mode.kind = AccumulationKind::kAlignedDown;
+  mode.chunk = 4;
+  mode.fraction_bits = 24;
   // 2^-150 + 2^-158 + ... is rounded down to a multiple of 2^(-126-31): a tie, which goes to 0.
   const std::vector<float> a(4, 0x1p-75f);
-  EXPECT_EQ(Sum(rule, a, {0x1p-75f, 0x1p-83f, 0x1p-90f, 0x1p-90f}), 0);
-  EXPECT_EQ(Sum(rule, a, {0x1p-75f, 0x1p-82f, 0x1p-90f, 0x1p-90f}), 0x1p-149);
+  EXPECT_EQ(Sum(mode, a, {0x1p-75f, 0x1p-83f, 0x1p-90f, 0x1p-90f}), 0);
+  EXPECT_EQ(Sum(mode, a, {0x1p-75f, 0x1p-82f, 0x1p-90f, 0x1p-90f}), 0x1p-149);
 }
 
 TEST(AccumulateAlignedDown, NegativeRestsGoDown) {
-  AccumulationMode rule;
-  rule.kind = AccumulationKind::kAlignedDown;
-  rule.chunk = 8;
-  rule.fraction_bits = 24;
+  AccumulationMode mode;
+  mode.kind = AccumulationKind::kAlignedDown;
+  mode.chunk = 8;
+  mode.fraction_bits = 24;
   // Second chunk: acc = -2^-30 beside the product 1, E = 0: acc goes down to -2^-24, and
   // 1 - 2^-24 is a float32 number.
   std::vector<float> a(9, 0), b(9, 1);
   a[0] = -0x1p-30f;
   a[8] = 1;
-  EXPECT_EQ(Sum(rule, a, b), 1 - 0x1p-24);
+  EXPECT_EQ(Sum(mode, a, b), 1 - 0x1p-24);
   // The fp8 units leave such an accumulator out: its exponent is below -25.
-  rule.order = ProductOrder::kEvenOdd;
-  EXPECT_EQ(Sum(rule, a, b), 1);
+  mode.order = ProductOrder::kEvenOdd;
+  EXPECT_EQ(Sum(mode, a, b), 1);
   a[0] = -0x1p-25f;
-  EXPECT_EQ(Sum(rule, a, b), 1 - 0x1p-24);
+  EXPECT_EQ(Sum(mode, a, b), 1 - 0x1p-24);
 }
 
 }  // namespace

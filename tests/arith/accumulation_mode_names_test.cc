@@ -23,12 +23,12 @@ std::string ParseError(std::string_view text) {
 }
 
 AccumulationMode Aligned(int fraction_bits, int chunk, int promote = 0) {
-  AccumulationMode rule;
-  rule.kind = AccumulationKind::kAligned;
-  rule.fraction_bits = fraction_bits;
-  rule.chunk = chunk;
-  rule.promote = promote;
-  return rule;
+  AccumulationMode mode;
+  mode.kind = AccumulationKind::kAligned;
+  mode.fraction_bits = fraction_bits;
+  mode.chunk = chunk;
+  mode.promote = promote;
+  return mode;
 }
 
 TEST(ParseAccumulationMode, ReadsRulesWithoutNumbers) {
@@ -129,8 +129,8 @@ TEST(AccumulationModeName, IsReadBack) {
     EXPECT_EQ(ToString(ParseAccumulationMode(text)), text);
   }
   for (const AccumulationModeRow& row : AccumulationModeTable()) {
-    EXPECT_EQ(ParseAccumulationMode(row.name), row.rule) << row.name;
-    EXPECT_EQ(ParseAccumulationMode(ToString(row.rule)), row.rule) << row.name;
+    EXPECT_EQ(ParseAccumulationMode(row.name), row.mode) << row.name;
+    EXPECT_EQ(ParseAccumulationMode(ToString(row.mode)), row.mode) << row.name;
   }
 }
 
@@ -138,7 +138,7 @@ TEST(AccumulationModeName, IsTheFirstOfTheTableThatIsTheRule) {
   EXPECT_EQ(ToString(Aligned(13, 32)), "hopper-fp8-fast");
   EXPECT_EQ(ToString(ParseAccumulationMode("hopper-fp16")), "hopper-bf16");
   EXPECT_EQ(ToString(ParseAccumulationMode("trunc:13,32,128")), "hopper-fp8");
-  // The order of products belongs to the rule.
+  // The order of products belongs to the mode.
   EXPECT_EQ(ToString(ParseAccumulationMode("trunc:25,16,32")), "trunc:25,16,32");
   EXPECT_EQ(DefinitionText(ParseAccumulationMode("hopper-fp8")), "trunc:13,32,128");
 }
@@ -149,9 +149,9 @@ TEST(AccumulationModeTable, RowsAreComplete) {
     EXPECT_TRUE(names.insert(row.name).second) << row.name;
     EXPECT_FALSE(row.operands.empty() || row.source.empty() || row.note.empty()) << row.name;
     EXPECT_EQ(row.measured, row.source == "Hopper-measured") << row.name;
-    EXPECT_GE(row.rule.chunk, 1) << row.name;
-    EXPECT_LE(row.rule.chunk, AccumulationMode::kMaxChunk) << row.name;
-    EXPECT_EQ(row.rule.promote % row.rule.chunk, 0) << row.name;
+    EXPECT_GE(row.mode.chunk, 1) << row.name;
+    EXPECT_LE(row.mode.chunk, AccumulationMode::kMaxChunk) << row.name;
+    EXPECT_EQ(row.mode.promote % row.mode.chunk, 0) << row.name;
     EXPECT_EQ(row.measured, row.measured_inner > 0) << row.name;
   }
 }

@@ -80,7 +80,7 @@ TEST_P(RandomOperands, SumAsExactNumbersSay) {
                         const std::vector<float>& a,
                         const FormatSpec& fb,
                         const std::vector<float>& b) {
-                      const double got = ValueOf(Accumulate(judged.rule, {fa, a}, {fb, b}));
+                      const double got = ValueOf(Accumulate(judged.mode, {fa, a}, {fb, b}));
                       const double want = judged.judge(SideOf(fa, a), SideOf(fb, b));
                       ASSERT_TRUE(Same(got, want))
                           << fmt::format("{:a}, not {:a}\n", got, want) << Listing(a, b);
@@ -121,13 +121,13 @@ TEST(AccumulateExact, IsTheSumRoundedToOdd) {
 }
 
 TEST(Accumulate, IsExactWhereNothingIsRounded) {
-  // Sums of products of small integers: below 2^11, so every rule but narrow ones is exact.
+  // Sums of products of small integers: below 2^11, so every mode but narrow ones is exact.
   oracle::TestRandom random(7);
   for (const JudgedRule& judged : JudgedRules()) {
-    if (judged.rule.kind == AccumulationKind::kFormat && judged.rule.format != kFp32) continue;
-    if (judged.rule.kind == AccumulationKind::kFormatUnfused && judged.rule.format != kFp32)
+    if (judged.mode.kind == AccumulationKind::kFormat && judged.mode.format != kFp32) continue;
+    if (judged.mode.kind == AccumulationKind::kFormatUnfused && judged.mode.format != kFp32)
       continue;
-    if (judged.rule.kind == AccumulationKind::kAligned && judged.rule.fraction_bits < 13) continue;
+    if (judged.mode.kind == AccumulationKind::kAligned && judged.mode.fraction_bits < 13) continue;
     for (size_t n = 0; n < 200; n += 13) {
       std::vector<float> a, b;
       int sum = 0;
@@ -138,84 +138,84 @@ TEST(Accumulate, IsExactWhereNothingIsRounded) {
         b.push_back(static_cast<float>(y));
         sum += x * y;
       }
-      EXPECT_EQ(ValueOf(Accumulate(judged.rule, {kE4M3fn, a}, {kE4M3fn, b})), sum)
+      EXPECT_EQ(ValueOf(Accumulate(judged.mode, {kE4M3fn, a}, {kE4M3fn, b})), sum)
           << judged.text << " " << n;
     }
   }
 }
 
 TEST(Accumulate, NanOrInfinityTimesZeroOrOppositeInfinitiesGiveAPositiveNan) {
-  for (const AccumulationMode& rule : RulesOfEveryKind()) {
-    SCOPED_TRACE(ToString(rule));
+  for (const AccumulationMode& mode : RulesOfEveryKind()) {
+    SCOPED_TRACE(ToString(mode));
     // At each place of 40, so in a first, a later and a last chunk.
     for (const size_t place : {0, 1, 17, 39}) {
       std::vector<float> a(40, 1), b(40, 1);
       a[place] = -kNaN;
-      EXPECT_TRUE(Same(Sum(rule, a, b), kNaN));
+      EXPECT_TRUE(Same(Sum(mode, a, b), kNaN));
       b[20] = kInf;
-      EXPECT_TRUE(Same(Sum(rule, a, b), kNaN)) << "NaN before infinity";
+      EXPECT_TRUE(Same(Sum(mode, a, b), kNaN)) << "NaN before infinity";
       a[place] = kInf;
       b[place] = -0.0f;
-      EXPECT_TRUE(Same(Sum(rule, a, b), kNaN)) << "infinity times zero";
+      EXPECT_TRUE(Same(Sum(mode, a, b), kNaN)) << "infinity times zero";
       a[place] = -0.0f;
       b[place] = -kInf;
-      EXPECT_TRUE(Same(Sum(rule, a, b), kNaN)) << "zero times infinity";
+      EXPECT_TRUE(Same(Sum(mode, a, b), kNaN)) << "zero times infinity";
       a[place] = kInf;
-      EXPECT_TRUE(Same(Sum(rule, a, b), kNaN)) << "infinities of both signs";
+      EXPECT_TRUE(Same(Sum(mode, a, b), kNaN)) << "infinities of both signs";
     }
   }
 }
 
 TEST(Accumulate, AnInfiniteProductGivesInfinityOfItsSign) {
-  for (const AccumulationMode& rule : RulesOfEveryKind()) {
-    SCOPED_TRACE(ToString(rule));
+  for (const AccumulationMode& mode : RulesOfEveryKind()) {
+    SCOPED_TRACE(ToString(mode));
     for (const size_t place : {0, 1, 17, 39}) {
       std::vector<float> a(40, 1), b(40, -1);
       a[place] = kInf;
-      EXPECT_EQ(Sum(rule, a, b), -kInf);
+      EXPECT_EQ(Sum(mode, a, b), -kInf);
       a[place] = -kInf;
-      EXPECT_EQ(Sum(rule, a, b), kInf);
+      EXPECT_EQ(Sum(mode, a, b), kInf);
       a[(place + 5) % 40] = -kInf;
-      EXPECT_EQ(Sum(rule, a, b), kInf);
+      EXPECT_EQ(Sum(mode, a, b), kInf);
     }
   }
 }
 
 TEST(Accumulate, AnInfiniteAccumulatorAndAnOppositeInfinityGiveANan) {
   // Three products of 2^200 overflow, whatever the chunk; an infinity follows in a later chunk.
-  for (const AccumulationMode& rule : RulesOfEveryKind()) {
-    if (rule.kind == AccumulationKind::kExact || rule.kind == AccumulationKind::kFloat64) continue;
-    SCOPED_TRACE(ToString(rule));
+  for (const AccumulationMode& mode : RulesOfEveryKind()) {
+    if (mode.kind == AccumulationKind::kExact || mode.kind == AccumulationKind::kFloat64) continue;
+    SCOPED_TRACE(ToString(mode));
     std::vector<float> a(300, 0), b(300, 0x1p100f);
     a[0] = a[1] = a[2] = -0x1p100f;
-    EXPECT_EQ(Sum(rule, a, b), -kInf);
+    EXPECT_EQ(Sum(mode, a, b), -kInf);
     a[299] = kInf;
-    EXPECT_TRUE(Same(Sum(rule, a, b), kNaN));
+    EXPECT_TRUE(Same(Sum(mode, a, b), kNaN));
     a[299] = -kInf;
-    EXPECT_EQ(Sum(rule, a, b), -kInf);
+    EXPECT_EQ(Sum(mode, a, b), -kInf);
   }
 }
 
 TEST(Accumulate, SumsOfZerosAndEmptySumsArePositive) {
-  for (const AccumulationMode& rule : RulesOfEveryKind()) {
-    SCOPED_TRACE(ToString(rule));
-    EXPECT_TRUE(Same(Sum(rule, {}, {}), 0.0));
+  for (const AccumulationMode& mode : RulesOfEveryKind()) {
+    SCOPED_TRACE(ToString(mode));
+    EXPECT_TRUE(Same(Sum(mode, {}, {}), 0.0));
     for (const size_t n : {1, 5, 33}) {
-      EXPECT_TRUE(Same(Sum(rule, std::vector<float>(n, -0.0f), std::vector<float>(n, 3)), 0.0));
-      EXPECT_TRUE(Same(Sum(rule, std::vector<float>(n, -2.0f), std::vector<float>(n, 0)), 0.0));
+      EXPECT_TRUE(Same(Sum(mode, std::vector<float>(n, -0.0f), std::vector<float>(n, 3)), 0.0));
+      EXPECT_TRUE(Same(Sum(mode, std::vector<float>(n, -2.0f), std::vector<float>(n, 0)), 0.0));
     }
-    EXPECT_TRUE(Same(Sum(rule, {3, 3}, {-1, 1}), 0.0)) << "opposites";
+    EXPECT_TRUE(Same(Sum(mode, {3, 3}, {-1, 1}), 0.0)) << "opposites";
   }
 }
 
 TEST(Accumulate, BeyondTheRangeOfFloat32IsInfinity) {
   const float huge = 0x1p127f;
-  for (const AccumulationMode& rule : RulesOfEveryKind()) {
-    if (rule.kind == AccumulationKind::kExact || rule.kind == AccumulationKind::kFloat64) continue;
-    SCOPED_TRACE(ToString(rule));
-    EXPECT_EQ(Sum(rule, {huge, huge}, {1, 1}), kInf);
-    EXPECT_EQ(Sum(rule, {-huge, -huge}, {1, 1}), -kInf);
-    EXPECT_EQ(Sum(rule, std::vector<float>(40, -huge), std::vector<float>(40, 1)), -kInf);
+  for (const AccumulationMode& mode : RulesOfEveryKind()) {
+    if (mode.kind == AccumulationKind::kExact || mode.kind == AccumulationKind::kFloat64) continue;
+    SCOPED_TRACE(ToString(mode));
+    EXPECT_EQ(Sum(mode, {huge, huge}, {1, 1}), kInf);
+    EXPECT_EQ(Sum(mode, {-huge, -huge}, {1, 1}), -kInf);
+    EXPECT_EQ(Sum(mode, std::vector<float>(40, -huge), std::vector<float>(40, 1)), -kInf);
   }
 }
 

@@ -18,17 +18,17 @@
 namespace numsim {
 
 using oracle::DotSide;
-using Judge = std::function<double(const DotSide&, const DotSide&)>;
+using ReferenceSum = std::function<double(const DotSide&, const DotSide&)>;
 
 struct JudgedRule {
   std::string
       text;  // how ParseAccumulationMode reads it; empty where only a name of the table does
-  AccumulationMode rule;
-  Judge judge;
+  AccumulationMode mode;
+  ReferenceSum judge;
 };
 
 inline void PrintTo(const JudgedRule& judged, std::ostream* os) {
-  *os << (judged.text.empty() ? ToString(judged.rule) : judged.text);
+  *os << (judged.text.empty() ? ToString(judged.mode) : judged.text);
 }
 
 inline double ValueOf(const Unrounded& x) {
@@ -48,10 +48,10 @@ inline bool Same(double x, double y) {
 inline JudgedRule FormatRule(const FormatSpec& format,
                              const char* text,
                              const oracle::FloatGrid& grid) {
-  AccumulationMode rule;
-  rule.kind = AccumulationKind::kFormat;
-  rule.format = format;
-  return {text, rule, [grid](const DotSide& a, const DotSide& b) {
+  AccumulationMode mode;
+  mode.kind = AccumulationKind::kFormat;
+  mode.format = format;
+  return {text, mode, [grid](const DotSide& a, const DotSide& b) {
             return oracle::SequentialDot(a, b, grid, true);
           }};
 }
@@ -60,7 +60,7 @@ inline JudgedRule UnfusedRule(const FormatSpec& format,
                               const char* text,
                               const oracle::FloatGrid& grid) {
   JudgedRule judged = FormatRule(format, text, grid);
-  judged.rule.kind = AccumulationKind::kFormatUnfused;
+  judged.mode.kind = AccumulationKind::kFormatUnfused;
   judged.judge = [grid](const DotSide& a, const DotSide& b) {
     return oracle::SequentialDot(a, b, grid, false);
   };
@@ -68,15 +68,15 @@ inline JudgedRule UnfusedRule(const FormatSpec& format,
 }
 
 inline JudgedRule AlignedRule(const oracle::AlignedUnit& unit) {
-  AccumulationMode rule;
-  rule.kind = AccumulationKind::kAligned;
-  rule.chunk = static_cast<int>(unit.chunk);
-  rule.fraction_bits = unit.fraction_bits;
-  rule.promote = static_cast<int>(unit.promote);
-  if (unit.byte_pairs) rule.order = ProductOrder::kBytePairs;
+  AccumulationMode mode;
+  mode.kind = AccumulationKind::kAligned;
+  mode.chunk = static_cast<int>(unit.chunk);
+  mode.fraction_bits = unit.fraction_bits;
+  mode.promote = static_cast<int>(unit.promote);
+  if (unit.byte_pairs) mode.order = ProductOrder::kBytePairs;
   std::string text = fmt::format("trunc:{},{}", unit.fraction_bits, unit.chunk);
   if (unit.promote != 0) text += fmt::format(",{}", unit.promote);
-  return {unit.byte_pairs ? "" : text, rule, [unit](const DotSide& a, const DotSide& b) {
+  return {unit.byte_pairs ? "" : text, mode, [unit](const DotSide& a, const DotSide& b) {
             return oracle::AlignedDot(a, b, unit);
           }};
 }
@@ -84,22 +84,22 @@ inline JudgedRule AlignedRule(const oracle::AlignedUnit& unit) {
 inline JudgedRule ChunkRule(AccumulationKind kind,
                             size_t chunk,
                             double (*dot)(const DotSide&, const DotSide&, size_t)) {
-  AccumulationMode rule;
-  rule.kind = kind;
-  rule.chunk = static_cast<int>(chunk);
+  AccumulationMode mode;
+  mode.kind = kind;
+  mode.chunk = static_cast<int>(chunk);
   const std::string text =
       kind == AccumulationKind::kChunked ? fmt::format("fp32-chunked:{}", chunk) : "";
   return {
-      text, rule, [chunk, dot](const DotSide& a, const DotSide& b) { return dot(a, b, chunk); }};
+      text, mode, [chunk, dot](const DotSide& a, const DotSide& b) { return dot(a, b, chunk); }};
 }
 
 inline JudgedRule AlignedDownRule(size_t chunk, bool even_odd) {
-  AccumulationMode rule;
-  rule.kind = AccumulationKind::kAlignedDown;
-  rule.chunk = static_cast<int>(chunk);
-  rule.fraction_bits = 24;
-  if (even_odd) rule.order = ProductOrder::kEvenOdd;
-  return {"", rule, [chunk, even_odd](const DotSide& a, const DotSide& b) {
+  AccumulationMode mode;
+  mode.kind = AccumulationKind::kAlignedDown;
+  mode.chunk = static_cast<int>(chunk);
+  mode.fraction_bits = 24;
+  if (even_odd) mode.order = ProductOrder::kEvenOdd;
+  return {"", mode, [chunk, even_odd](const DotSide& a, const DotSide& b) {
             return oracle::AlignedDownDot(a, b, chunk, even_odd);
           }};
 }
@@ -148,25 +148,25 @@ inline std::vector<JudgedRule> JudgedRules() {
 }
 
 inline std::vector<AccumulationMode> RulesOfEveryKind() {
-  std::vector<AccumulationMode> rules = {AccumulationMode{}};
-  for (const JudgedRule& judged : JudgedRules()) rules.push_back(judged.rule);
-  return rules;
+  std::vector<AccumulationMode> modes = {AccumulationMode{}};
+  for (const JudgedRule& judged : JudgedRules()) modes.push_back(judged.mode);
+  return modes;
 }
 
 inline AccumulationMode Trunc(int fraction_bits, int chunk, int promote = 0) {
-  AccumulationMode rule;
-  rule.kind = AccumulationKind::kAligned;
-  rule.fraction_bits = fraction_bits;
-  rule.chunk = chunk;
-  rule.promote = promote;
-  return rule;
+  AccumulationMode mode;
+  mode.kind = AccumulationKind::kAligned;
+  mode.fraction_bits = fraction_bits;
+  mode.chunk = chunk;
+  mode.promote = promote;
+  return mode;
 }
 
 // The sum of products of bf16 operands.
-inline double Sum(const AccumulationMode& rule,
+inline double Sum(const AccumulationMode& mode,
                   const std::vector<float>& a,
                   const std::vector<float>& b) {
-  return ValueOf(Accumulate(rule, {kBf16, a}, {kBf16, b}));
+  return ValueOf(Accumulate(mode, {kBf16, a}, {kBf16, b}));
 }
 
 }  // namespace numsim

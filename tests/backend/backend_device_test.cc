@@ -14,7 +14,7 @@ TEST_F(SimdTargetDevice, ForcingCudaAndBackAgainIsSeenAtOnce) {
   const ExecutionState state;
   for (const std::string& name : AvailableBackends()) {
     ForceBackend("cuda");
-    EXPECT_EQ(SimdTargetName(), "cuda");
+    EXPECT_EQ(BackendName(), "cuda");
     EXPECT_TRUE(UsesDevice());
     EXPECT_FALSE(UsesScalarReference());
     ForceBackend(name);

@@ -27,7 +27,7 @@ using ::testing::HasSubstr;
 // Puts the active backend and NUMSIM_BACKEND back after each test.
 class Backend : public testing::Test {
  protected:
-  Backend() : active_(SimdTargetName()) {
+  Backend() : active_(BackendName()) {
     const char* variable = std::getenv("NUMSIM_BACKEND");
     if (variable != nullptr) variable_ = variable;
     was_set_ = variable != nullptr;
@@ -70,12 +70,12 @@ TEST_F(Backend, ACallKeepsItsBackendFromBeginToEnd) {
     later = std::thread([&] {
       const BackendCall next;
       began = true;
-      EXPECT_EQ(SimdTargetName(), "scalar");
+      EXPECT_EQ(BackendName(), "scalar");
     });
     std::this_thread::sleep_for(std::chrono::milliseconds(50));
     EXPECT_FALSE(switched);
     EXPECT_FALSE(began);
-    EXPECT_EQ(SimdTargetName(), best);
+    EXPECT_EQ(BackendName(), best);
   }
   switching.join();
   later.join();
@@ -110,7 +110,7 @@ TEST_F(Backend, CudaWithoutADeviceIsRefusedWithTheReasonAndChangesNothing) {
     ForceBackend(name);
     EXPECT_EQ(ErrorOf([] { ForceBackend("cuda"); }),
               "backend 'cuda' is not available here: " + DeviceUnavailable());
-    EXPECT_EQ(SimdTargetName(), name);
+    EXPECT_EQ(BackendName(), name);
     EXPECT_FALSE(UsesDevice());
   }
 }
@@ -119,15 +119,14 @@ TEST_F(Backend, CudaWithoutADeviceIsRefusedWithTheReasonAndChangesNothing) {
 TEST_F(Backend, CudaIsNeverActiveWithoutAChoice) {
   GTEST_FLAG_SET(death_test_style, "threadsafe");
   unsetenv("NUMSIM_BACKEND");
-  EXPECT_EXIT(std::exit(UsesDevice() || SimdTargetName() == "cuda" ? 1 : 0),
-              testing::ExitedWithCode(0),
-              "");
+  EXPECT_EXIT(
+      std::exit(UsesDevice() || BackendName() == "cuda" ? 1 : 0), testing::ExitedWithCode(0), "");
 }
 
 TEST_F(Backend, ForcingEachAvailableOneMakesItActive) {
   for (const std::string& name : AvailableBackends()) {
     ForceBackend(name);
-    EXPECT_EQ(SimdTargetName(), name);
+    EXPECT_EQ(BackendName(), name);
     EXPECT_EQ(UsesScalarReference(), name == "scalar");
     EXPECT_EQ(UsesDevice(), name == "cuda");
   }
@@ -138,7 +137,7 @@ TEST_F(Backend, AskingWhatIsAvailableChangesNothing) {
   for (const std::string& name : names) {
     ForceBackend(name);
     EXPECT_EQ(AvailableBackends(), names);
-    EXPECT_EQ(SimdTargetName(), name);
+    EXPECT_EQ(BackendName(), name);
   }
 }
 
@@ -155,7 +154,7 @@ TEST_F(Backend, ARefusedOneLeavesTheActiveOneActive) {
     ForceBackend(name);
     EXPECT_THROW(ForceBackend("AVX2"), Error);  // names are lower case
     EXPECT_THROW(ForceBackend(""), Error);
-    EXPECT_EQ(SimdTargetName(), name);
+    EXPECT_EQ(BackendName(), name);
   }
 }
 
@@ -163,7 +162,7 @@ TEST_F(Backend, TheEnvironmentVariableIsHonoured) {
   for (const std::string& name : AvailableBackends()) {
     setenv("NUMSIM_BACKEND", name.c_str(), 1);
     EXPECT_TRUE(ForceBackendFromEnvironment());
-    EXPECT_EQ(SimdTargetName(), name);
+    EXPECT_EQ(BackendName(), name);
   }
 }
 
@@ -173,7 +172,7 @@ TEST_F(Backend, AnUnsetOrEmptyEnvironmentVariableChangesNothing) {
   EXPECT_FALSE(ForceBackendFromEnvironment());
   setenv("NUMSIM_BACKEND", "", 1);
   EXPECT_FALSE(ForceBackendFromEnvironment());
-  EXPECT_EQ(SimdTargetName(), "scalar");
+  EXPECT_EQ(BackendName(), "scalar");
 }
 
 TEST_F(Backend, AnUnknownOneInTheEnvironmentIsRefused) {

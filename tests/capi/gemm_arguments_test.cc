@@ -229,7 +229,7 @@ TEST(CAccumulators, AreThoseOfTheTable) {
     numsim_accumulator_info_t info, again;
     ASSERT_EQ(numsim_accumulator_info(i, &info), NUMSIM_OK);
     EXPECT_EQ(info.name, row.name);
-    EXPECT_EQ(info.rule, DefinitionText(row.rule));
+    EXPECT_EQ(info.rule, DefinitionText(row.mode));
     EXPECT_EQ(info.operands, row.operands);
     EXPECT_EQ(info.source, row.source);
     EXPECT_EQ(info.note, row.note);

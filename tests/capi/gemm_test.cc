@@ -108,7 +108,7 @@ std::vector<float> Product(const CFactor& a, const CFactor& b, const char* accum
 
 // The words of the header, on single numbers.
 std::vector<float> Defined(const CFactor& a, const CFactor& b, const char* accumulator) {
-  const AccumulationMode rule = ParseAccumulationMode(accumulator);
+  const AccumulationMode mode = ParseAccumulationMode(accumulator);
   const size_t block = std::min(a.Block(), b.Block());
   std::vector<float> out;
   for (size_t i = 0; i < a.vectors(); ++i) {
@@ -116,12 +116,12 @@ std::vector<float> Defined(const CFactor& a, const CFactor& b, const char* accum
       float sum = 0;
       for (size_t k = 0; k < a.inner(); k += block) {
         const size_t n = std::min(block, a.inner() - k);
-        const double s = OddFloat64(Accumulate(rule, a.Segment(i, k, n), b.Segment(j, k, n)));
+        const double s = OddFloat64(Accumulate(mode, a.Segment(i, k, n), b.Segment(j, k, n)));
         const double scale = static_cast<double>(a.ScaleOf(i, k)) * b.ScaleOf(j, k);
         const auto part = static_cast<float>(s * scale);
         sum = k == 0 ? part : sum + part;
       }
-      out.push_back(std::isnan(sum) ? std::bit_cast<float>(NanResult(rule)) : sum);
+      out.push_back(std::isnan(sum) ? std::bit_cast<float>(NanResult(mode)) : sum);
     }
   }
   return out;
@@ -181,9 +181,9 @@ TEST(CGemm, IsTheSumOfExactProductsUnderTheRule) {
             RandomFactor(pair.a, kRows, kInner, spread, Side::kLeft, (transposed & 1) != 0, random);
         const CFactor b = RandomFactor(
             pair.b, kCols, kInner, spread, Side::kRight, (transposed & 2) != 0, random);
-        for (const char* rule : kRules) {
-          ASSERT_TRUE(SameMatrix(Product(a, b, rule), Defined(a, b, rule), kCols))
-              << pair.a.format << " " << pair.b.format << " " << rule << " " << transposed;
+        for (const char* mode : kRules) {
+          ASSERT_TRUE(SameMatrix(Product(a, b, mode), Defined(a, b, mode), kCols))
+              << pair.a.format << " " << pair.b.format << " " << mode << " " << transposed;
         }
       }
     }
@@ -224,10 +224,10 @@ TEST(CGemm, ScalesSegmentsAndAddsThem) {
       for (const bool both : {false, true}) {
         a.Scale(layouts.a);
         if (both) b.Scale(layouts.b);
-        for (const char* rule : {"exact", "fp32", "hopper-fp8-fast"}) {
-          ASSERT_TRUE(SameMatrix(Product(a, b, rule), Defined(a, b, rule), kCols))
+        for (const char* mode : {"exact", "fp32", "hopper-fp8-fast"}) {
+          ASSERT_TRUE(SameMatrix(Product(a, b, mode), Defined(a, b, mode), kCols))
               << layouts.a.granularity << " " << layouts.a.block << ", " << layouts.b.granularity
-              << " " << layouts.b.block << " " << both << " " << rule;
+              << " " << layouts.b.block << " " << both << " " << mode;
         }
       }
     }
@@ -283,10 +283,10 @@ TEST(CGemm, LargeProductIsThatOfTheLibrary) {
         RandomFactor(pair.a, kRows, kInner, Spread::kNormal, Side::kLeft, true, random);
     const CFactor b =
         RandomFactor(pair.b, kCols, kInner, Spread::kNormal, Side::kRight, false, random);
-    for (const char* rule : {"exact", "fp32", "hopper-bf16"}) {
+    for (const char* mode : {"exact", "fp32", "hopper-bf16"}) {
       std::vector<float> expected(kRows * kCols);
-      Gemm(a.Values(), b.Values(), ParseAccumulationMode(rule), expected);
-      EXPECT_TRUE(SameMatrix(Product(a, b, rule), expected, kCols)) << pair.a.format << rule;
+      Gemm(a.Values(), b.Values(), ParseAccumulationMode(mode), expected);
+      EXPECT_TRUE(SameMatrix(Product(a, b, mode), expected, kCols)) << pair.a.format << mode;
     }
   }
 }
@@ -305,8 +305,8 @@ TEST(CGemm, HopperRuleGivesEveryBitOfAnH200) {
   const numsim_factor_t left = {e4m3fn, a.bytes.data(), 1, 0, nullptr, {}};
   const numsim_factor_t right = {e4m3fn, b.bytes.data(), 1, 0, nullptr, {}};
   std::vector<float> result(rows * cols);
-  const auto multiply = [&](const char* rule) {
-    return numsim_gemm(&left, &right, rows, cols, inner, rule, result.data(), nullptr, 0);
+  const auto multiply = [&](const char* mode) {
+    return numsim_gemm(&left, &right, rows, cols, inner, mode, result.data(), nullptr, 0);
   };
   ASSERT_EQ(multiply("hopper-fp8"), NUMSIM_OK);
   ASSERT_EQ(out.bytes.size(), result.size() * sizeof(float));
@@ -329,26 +329,26 @@ TEST(CGemm, EmptyProductsAreZeroOrNothing) {
             NUMSIM_ERROR_UNKNOWN_ACCUMULATOR);
 }
 
-// Every format under every kind of rule, with any scales: what matters is that the call returns.
+// Every format under every kind of mode, with any scales: what matters is that the call returns.
 TEST(CGemm, EveryFormatRuleAndScaleIsTaken) {
   constexpr size_t kVectors = 3, kInner = 40;
-  std::vector<std::string> rules = {
+  std::vector<std::string> modes = {
       "exact", "fp64", "fp32-chunked:7", "trunc:1,1", "trunc:40,65536"};
   for (size_t i = 0; i < numsim_accumulator_count(); ++i) {
     numsim_accumulator_info_t info;
     ASSERT_EQ(numsim_accumulator_info(i, &info), NUMSIM_OK);
-    rules.emplace_back(info.name);
+    modes.emplace_back(info.name);
   }
   for (const NamedFormat& format : Formats()) {
-    rules.push_back(format.name);
-    rules.push_back(format.name + ":unfused");
+    modes.push_back(format.name);
+    modes.push_back(format.name + ":unfused");
   }
   const float huge = std::numeric_limits<float>::max(),
               inf = std::numeric_limits<float>::infinity();
   const float scales[] = {0, -0.0f, inf, -inf, std::nanf(""), huge, 1e-45f, -3};
   oracle::TestRandom random(4);
   const std::vector<NamedFormat> formats = Formats();
-  for (const std::string& rule : rules) {
+  for (const std::string& mode : modes) {
     for (int repeat = 0; repeat < 6; ++repeat) {
       const auto factor = [&](Side side) {
         const NamedFormat& format = formats[random.Below(formats.size())];
@@ -357,15 +357,15 @@ TEST(CGemm, EveryFormatRuleAndScaleIsTaken) {
             kind, kVectors, kInner, Spread::kAllCodes, side, random.Below(2) != 0, random);
       };
       const CFactor a = factor(Side::kLeft), b = factor(Side::kRight);
-      const std::vector<float> plain = Product(a, b, rule.c_str());
-      EXPECT_TRUE(SameMatrix(plain, Defined(a, b, rule.c_str()), kVectors)) << rule;
+      const std::vector<float> plain = Product(a, b, mode.c_str());
+      EXPECT_TRUE(SameMatrix(plain, Defined(a, b, mode.c_str()), kVectors)) << mode;
       numsim_factor_t scaled = *a.c();
       scaled.scales = scales + random.Below(6);
       scaled.layout = {NUMSIM_SCALE_ROW, 0, 0};
       std::vector<float> out(plain.size());
       EXPECT_EQ(
           numsim_gemm_any_operands(
-              &scaled, b.c(), kVectors, kVectors, kInner, rule.c_str(), out.data(), nullptr, 0),
+              &scaled, b.c(), kVectors, kVectors, kInner, mode.c_str(), out.data(), nullptr, 0),
           NUMSIM_OK);
       if (HasFailure()) return;
     }

@@ -123,7 +123,7 @@ void Check(const oracle::Grid& grid, const Expected& expected, Wrong& wrong) {
   for (size_t i = 0; i < n; ++i) {
     if (SameFloat(got[i], expected.want[i])) continue;
     wrong.Report(fmt::format("{} {} {}: element {} of {}: {:a} + {:a} * {:a} gave {:a}, not {:a}",
-                             SimdTargetName(),
+                             BackendName(),
                              grid.format().name,
                              oracle::Describe(*expected.setting),
                              i,

@@ -349,15 +349,15 @@ TEST(Fp8Training, RowsAreOfTheStepsThatWereAskedFor) {
   EXPECT_EQ(curves.Text(0, "intervention"), "clip");
   EXPECT_EQ(curves.Text(0, "format"), "e3m2/e5m2");
   EXPECT_EQ(curves.Text(0, "seed"), "3");
-  const Table& quantised = tables.at("quantised");
-  ASSERT_EQ(quantised.rows.size(), 2 * 3u);
-  for (size_t r = 0; r < quantised.rows.size(); ++r) {
-    EXPECT_EQ(quantised.Text(r, "step"), r < 3 ? "0" : "5");
-    EXPECT_EQ(quantised.Text(r, "operand"), std::vector<std::string>({"X", "W", "G"})[r % 3]);
-    EXPECT_GE(quantised.Number(r, "underflow"), 0);
-    EXPECT_GE(quantised.Number(r, "underflow_worst"), quantised.Number(r, "underflow"));
-    EXPECT_LE(quantised.Number(r, "underflow_worst"), 1);
-    EXPECT_GT(quantised.Number(r, "sqnr_db"), 0);
+  const Table& quantized = tables.at("quantised");
+  ASSERT_EQ(quantized.rows.size(), 2 * 3u);
+  for (size_t r = 0; r < quantized.rows.size(); ++r) {
+    EXPECT_EQ(quantized.Text(r, "step"), r < 3 ? "0" : "5");
+    EXPECT_EQ(quantized.Text(r, "operand"), std::vector<std::string>({"X", "W", "G"})[r % 3]);
+    EXPECT_GE(quantized.Number(r, "underflow"), 0);
+    EXPECT_GE(quantized.Number(r, "underflow_worst"), quantized.Number(r, "underflow"));
+    EXPECT_LE(quantized.Number(r, "underflow_worst"), 1);
+    EXPECT_GT(quantized.Number(r, "sqnr_db"), 0);
   }
   const Table& last = tables.at("final");
   ASSERT_EQ(last.rows.size(), 1u);

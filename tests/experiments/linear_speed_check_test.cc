@@ -149,14 +149,14 @@ TEST(CompareSample, ANaNIsOutsideOfAnyTolerance) {
 }
 
 TEST(WithoutDevice, LeavesABackendOfTheProcessor) {
-  const std::string before(SimdTargetName());
+  const std::string before(BackendName());
   ForceBackend("scalar");
   {
     const WithoutDevice host;
-    EXPECT_EQ(SimdTargetName(), "scalar");
+    EXPECT_EQ(BackendName(), "scalar");
     ForceBackend(before);
   }
-  EXPECT_EQ(SimdTargetName(), "scalar");
+  EXPECT_EQ(BackendName(), "scalar");
   ForceBackend(before);
 }
 

@@ -32,7 +32,7 @@ class LinearSpeedDevice : public DeviceTest {
   void SetUp() override {
     DeviceTest::SetUp();
     if (!DeviceAvailable()) return;
-    before_ = SimdTargetName();
+    before_ = BackendName();
     ForceBackend("cuda");
   }
   void TearDown() override {

@@ -279,7 +279,7 @@ TEST(LinearSpeed, SavedTimeIsThatOfTheMeanOfBothLayersOverTheStandardOfTheSameRu
   EXPECT_DOUBLE_EQ(layers.Number(2, "quantize_share"), 2.0 / 6);
   EXPECT_DOUBLE_EQ(layers.Number(2, "convert_share"), 0.25 / 6);
   EXPECT_DOUBLE_EQ(layers.Number(2, "other_share"), 0.75 / 6);
-  EXPECT_EQ(layers.Number(3, "speedup"), 4) << "against standard of rule fp32";
+  EXPECT_EQ(layers.Number(3, "speedup"), 4) << "against standard of mode fp32";
   EXPECT_TRUE(std::isnan(layers.Number(4, "speedup"))) << "no standard of that size";
 }
 

@@ -66,7 +66,7 @@ TEST_F(RunnerTest, TheIdentityOfATrialNamesItsSettingsBuildAndProcessor) {
   identities.clear();
   Run(experiment, Options(Directory("library")));
   for (const auto& [label, identity] : identities) {
-    const std::string processor = fmt::format("{}, {}", DescribeHost().cpu, SimdTargetName());
+    const std::string processor = fmt::format("{}, {}", DescribeHost().cpu, BackendName());
     EXPECT_EQ(identity.back(), (std::pair<std::string, std::string>("processor", processor)));
     EXPECT_EQ(identity.size(), 6u);
   }

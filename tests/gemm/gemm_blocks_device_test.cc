@@ -91,7 +91,7 @@ class DeviceBlocks : public DeviceTestOf<NamedProduct> {
 
   // hopper-fp8 promotes within longer segments, which the kernel does not.
   bool Serves(size_t segment) const {
-    return std::string_view(GetParam().rule) != "hopper-fp8" || segment == 128;
+    return std::string_view(GetParam().mode) != "hopper-fp8" || segment == 128;
   }
 
   // Copies of what an operand refers to.
@@ -109,8 +109,8 @@ class DeviceBlocks : public DeviceTestOf<NamedProduct> {
   }
 
   void ExpectSame(const Factor& a, const Factor& b, bool transposed_a, bool transposed_b) {
-    const AccumulationMode rule = GetParam().Rule();
-    const std::vector<float> want = HostProduct(a, b, rule);
+    const AccumulationMode mode = GetParam().Rule();
+    const std::vector<float> want = HostProduct(a, b, mode);
     Factor left = a, right = b;
     left.Store(Storage::kCodes, transposed_a);
     right.Store(Storage::kCodes, transposed_b);
@@ -118,7 +118,7 @@ class DeviceBlocks : public DeviceTestOf<NamedProduct> {
     for (const Element element : {Element::kFloat32, Element::kBfloat16}) {
       Buffer<float> out(place(), element);
       const MatrixSpan<float> result = out.Resize(a.rows(), b.rows());
-      Gemm(x.operand, y.operand, rule, result);
+      Gemm(x.operand, y.operand, mode, result);
       const std::vector<uint8_t> got = OnHost(
           DeviceSpan<const uint8_t>(reinterpret_cast<const uint8_t*>(result.data), result.Bytes()),
           stream());
@@ -235,7 +235,7 @@ TEST_P(DeviceBlocks, ShorterSegmentsAreRefused) {
   const Copied x = CopyOf(a.Get()), y = CopyOf(b.Get());
   Buffer<float> out(place());
   const MatrixSpan<float> result = out.Resize(8, 8);
-  if (std::string_view(GetParam().rule) == "exact") {
+  if (std::string_view(GetParam().mode) == "exact") {
     Gemm(x.operand, y.operand, GetParam().Rule(), result);  // one product after another
     EXPECT_TRUE(SameBits(BitsOf(ToVector(out.View()), Element::kFloat32),
                          BitsOf(HostProduct(a, b, GetParam().Rule()), Element::kFloat32),

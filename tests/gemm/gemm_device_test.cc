@@ -1,4 +1,4 @@
-// Products of the device against the processor's under the same rule, bit for bit.
+// Products of the device against the processor's under the same mode, bit for bit.
 #include "numsim/gemm/gemm_device.h"
 
 #include <gmock/gmock.h>
@@ -36,7 +36,7 @@ class DeviceGemm : public DeviceTestOf<NamedProduct> {
     if (IsSkipped()) return;
     const NamedProduct p = GetParam();
     if (!MultipliesOnDevice(p.FormatA(), p.FormatB(), p.Rule())) {
-      GTEST_SKIP() << Device().name << " does not follow rule " << p.rule;
+      GTEST_SKIP() << Device().name << " does not follow rule " << p.mode;
     }
   }
 
@@ -47,8 +47,8 @@ class DeviceGemm : public DeviceTestOf<NamedProduct> {
     return Factor::Random(GetParam().FormatB(), rows, inner, spread, Side::kRight, random_);
   }
   bool HasOwn() const {
-    return Device().IsHopper() && (std::string_view(GetParam().rule) == "exact" ||
-                                   std::string_view(GetParam().rule) == "hopper-fp8-fast");
+    return Device().IsHopper() && (std::string_view(GetParam().mode) == "exact" ||
+                                   std::string_view(GetParam().mode) == "hopper-fp8-fast");
   }
 
   // Every engine and output gives what the processor does.
@@ -62,7 +62,7 @@ class DeviceGemm : public DeviceTestOf<NamedProduct> {
                   bool transposed_a,
                   bool transposed_b,
                   size_t offset = 0) {
-    const AccumulationMode rule = GetParam().Rule();
+    const AccumulationMode mode = GetParam().Rule();
     const DeviceFactor left(a, transposed_a, stream(), offset);
     const DeviceFactor right(b, transposed_b, stream(), offset);
     for (const Element element : {Element::kFloat32, Element::kBfloat16}) {
@@ -70,7 +70,7 @@ class DeviceGemm : public DeviceTestOf<NamedProduct> {
            {DeviceGemmEngine::kAuto, DeviceGemmEngine::kLibrary, DeviceGemmEngine::kOwn}) {
         if (engine == DeviceGemmEngine::kOwn && !HasOwn()) continue;
         const std::vector<uint32_t> got =
-            DeviceProduct(left.Get(), right.Get(), rule, element, engine, stream(), offset);
+            DeviceProduct(left.Get(), right.Get(), mode, element, engine, stream(), offset);
         EXPECT_TRUE(SameBits(got, BitsOf(want, element), b.rows()))
             << "engine " << ToString(engine) << (element == Element::kBfloat16 ? ", bf16" : "")
             << (transposed_a ? ", a transposed" : "") << (transposed_b ? ", b transposed" : "")
@@ -164,7 +164,7 @@ TEST_P(DeviceGemm, EqualsTheRuleForLongSums) {
       {32, 32, 16384}, {64, 256, 8192}, {512, 512, 4096}, {48, 2048, 4096}};
   for (const Shape& shape : kShapes) {
     // cuBLASLt 13.1 promotes sums that long, of so few results, only if it may cut them.
-    if (GetParam().rule == std::string_view("hopper-fp8") && shape.inner > 4096) continue;
+    if (GetParam().mode == std::string_view("hopper-fp8") && shape.inner > 4096) continue;
     for (const Spread spread : {Spread::kNormal, Spread::kCancelling}) {
       ExpectSame(Left(shape.rows_a, shape.inner, spread),
                  Right(shape.rows_b, shape.inner, spread),
@@ -182,7 +182,7 @@ TEST_P(DeviceGemm, NothingGivesNothingAndNoProductsGiveZero) {
 
 TEST_P(DeviceGemm, HostCallsRunOnTheDevice) {
   const ExecutionState state;
-  const AccumulationMode rule = GetParam().Rule();
+  const AccumulationMode mode = GetParam().Rule();
   size_t count = 0;
   for (const Shape& shape : {Shape{33, 48, 129}, Shape{5, 3, 48}, Shape{128, 256, 64}}) {
     for (const bool transposed : {false, true}) {
@@ -191,12 +191,12 @@ TEST_P(DeviceGemm, HostCallsRunOnTheDevice) {
         Factor b = Right(shape.rows_b, shape.inner, kSpreads[count % std::size(kSpreads)]);
         PutScales(a, kScalesFor[count % 3], random_);
         PutScales(b, kScalesFor[++count % 3], random_);
-        const std::vector<float> want = HostProduct(a, b, rule);
+        const std::vector<float> want = HostProduct(a, b, mode);
         a.Store(storage, transposed);
         b.Store(storage, !transposed);
-        EXPECT_TRUE(MultipliesOffloaded(a.Get(), b.Get(), rule));
+        EXPECT_TRUE(MultipliesOffloaded(a.Get(), b.Get(), mode));
         ForceBackend("cuda");
-        EXPECT_TRUE(SameMatrix(GemmResult(a, b, rule), want, b.rows())) << a.Describe() << "\n"
+        EXPECT_TRUE(SameMatrix(GemmResult(a, b, mode), want, b.rows())) << a.Describe() << "\n"
                                                                         << b.Describe();
         ForceBackend(AvailableBackends().front());
       }
@@ -219,13 +219,13 @@ class DeviceGemmCall : public DeviceTest {
   }
   std::string Refusal(const DeviceGemmOperand& a,
                       const DeviceGemmOperand& b,
-                      const char* rule,
+                      const char* mode,
                       DeviceGemmEngine engine = DeviceGemmEngine::kAuto) {
     DeviceArray<float> out(a.rows * b.rows);
     return ErrorOf([&] {
       Gemm(a,
            b,
-           ParseAccumulationMode(rule),
+           ParseAccumulationMode(mode),
            {out.data(), MatrixShape{a.rows, b.rows}, place()},
            engine);
     });
@@ -239,8 +239,8 @@ TEST_F(DeviceGemmCall, RefusesWhatTheDeviceDoesNotCompute) {
     EXPECT_THAT(message, HasSubstr(part));
   };
   expect(Refusal(Operand("e5m2", 16, 16), Operand("e5m2", 16, 16), "hopper-fp8-fast"),
-         "no product e5m2 16 x 16 times e5m2 16 x 16 under rule hopper-fp8-fast");
-  expect(Refusal(Operand("e4m3fn", 16, 16), Operand("e4m3fn", 16, 16), "fp32"), "rule fp32");
+         "no product e5m2 16 x 16 times e5m2 16 x 16 under mode hopper-fp8-fast");
+  expect(Refusal(Operand("e4m3fn", 16, 16), Operand("e4m3fn", 16, 16), "fp32"), "mode fp32");
   expect(Refusal(Operand("bf16", 16, 16), Operand("fp16", 16, 16), "hopper-bf16"), "no product");
   expect(Refusal(Operand("int8", 16, 133145), Operand("int8", 16, 133145), "exact"),
          "more than 133144 products");
@@ -324,19 +324,19 @@ TEST_F(DeviceGemmCall, RuleLibraryIsNearTheExactProduct) {
 // Modes that take one product after another have kernels for any format and any scales.
 TEST_F(DeviceGemmCall, HostCallsOfOrderedModesRunOnTheDevice) {
   const ExecutionState state;
-  for (const char* const mode : {"fp32", "fp64", "fp32-chunked:16"}) {
+  for (const char* const name : {"fp32", "fp64", "fp32-chunked:16"}) {
     for (const char* const format : {"e2m1fn", "int8", "bf16"}) {
-      const AccumulationMode rule = ParseAccumulationMode(mode);
+      const AccumulationMode mode = ParseAccumulationMode(name);
       const FormatSpec spec = ParseFormat(format).spec;
       Factor a = Factor::Random(spec, 9, 96, Spread::kNormal, Side::kLeft, random_);
       const Factor b = Factor::Random(spec, 7, 96, Spread::kNormal, Side::kRight, random_);
       a.SetScales(std::vector<float>(27, 0.375f),
                   {.row_stride = 3, .segment = 32, .segment_stride = 1});
       ForceBackend(AvailableBackends().front());
-      const std::vector<float> want = HostProduct(a, b, rule);
-      EXPECT_TRUE(MultipliesOffloaded(a.Get(), b.Get(), rule)) << mode << " " << format;
+      const std::vector<float> want = HostProduct(a, b, mode);
+      EXPECT_TRUE(MultipliesOffloaded(a.Get(), b.Get(), mode)) << name << " " << format;
       ForceBackend("cuda");
-      EXPECT_TRUE(SameMatrix(GemmResult(a, b, rule), want, b.rows())) << mode << " " << format;
+      EXPECT_TRUE(SameMatrix(GemmResult(a, b, mode), want, b.rows())) << name << " " << format;
     }
   }
 }
@@ -346,12 +346,12 @@ TEST_F(DeviceGemmCall, ScalesAlongTheInnerDimensionStayOnTheProcessor) {
   Factor a = Factor::Random(kE4M3fn, 8, 64, Spread::kNormal, Side::kLeft, random_);
   const Factor b = Factor::Random(kE4M3fn, 8, 64, Spread::kNormal, Side::kRight, random_);
   a.SetScales({2, 3}, {.segment = 32, .segment_stride = 1});
-  const AccumulationMode rule = ParseAccumulationMode("hopper-fp8-fast");
-  EXPECT_FALSE(MultipliesOffloaded(a.Get(), b.Get(), rule));
-  const std::vector<float> want = DefinedProduct(a, b, rule);
+  const AccumulationMode mode = ParseAccumulationMode("hopper-fp8-fast");
+  EXPECT_FALSE(MultipliesOffloaded(a.Get(), b.Get(), mode));
+  const std::vector<float> want = DefinedProduct(a, b, mode);
   const ExecutionState state;
   ForceBackend("cuda");
-  EXPECT_TRUE(SameMatrix(GemmResult(a, b, rule), want, b.rows()));
+  EXPECT_TRUE(SameMatrix(GemmResult(a, b, mode), want, b.rows()));
 }
 
 TEST(DeviceGemmEngineNames, AreReadBack) {

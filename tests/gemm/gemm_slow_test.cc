@@ -13,31 +13,31 @@ namespace {
 
 // Some elements are those of the definition; all are the same with 1 thread and 5 and on every
 // backend.
-void ExpectSampleAndSameBits(const Factor& a, const Factor& b, const AccumulationMode& rule) {
-  SCOPED_TRACE(ToString(rule));
+void ExpectSampleAndSameBits(const Factor& a, const Factor& b, const AccumulationMode& mode) {
+  SCOPED_TRACE(ToString(mode));
   std::vector<float> first;
   WithEachBackend([&] {
     if (UsesScalarReference()) return;  // slow, and the definition below is the same
     for (const int threads : {1, 5}) {
       SetThreadCount(threads);
-      const std::vector<float> out = GemmResult(a, b, rule);
+      const std::vector<float> out = GemmResult(a, b, mode);
       if (first.empty()) first = out;
       ASSERT_TRUE(SameMatrix(out, first, b.rows())) << threads << " threads";
     }
   });
-  if (first.empty()) first = GemmResult(a, b, rule);
+  if (first.empty()) first = GemmResult(a, b, mode);
   oracle::TestRandom random(1);
   for (int sample = 0; sample < 40; ++sample) {
     const size_t i = random.Below(a.rows()), j = random.Below(b.rows());
     ASSERT_EQ(std::bit_cast<uint32_t>(first[i * b.rows() + j]),
-              std::bit_cast<uint32_t>(DefinedElement(a, b, rule, i, j)))
+              std::bit_cast<uint32_t>(DefinedElement(a, b, mode, i, j)))
         << i << ", " << j;
   }
 }
 
 TEST(GemmSlow, LargeProductsEqualTheirDefinitionOnEveryBackend) {
   oracle::TestRandom random(2);
-  // Each rule at least once, each format three times; smaller products have all pairs.
+  // Each mode at least once, each format three times; smaller products have all pairs.
   const std::pair<const char*, FormatSpec> cases[] = {{"exact", kInt8},
                                                       {"exact", kFp32},
                                                       {"fp64", kE4M3fn},

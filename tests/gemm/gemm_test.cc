@@ -1,4 +1,4 @@
-// Products of matrices under every rule against their definition, an Accumulate for each element,
+// Products of matrices under every mode against their definition, an Accumulate for each element,
 // on every backend and with several threads.
 #include "numsim/gemm/gemm.h"
 
@@ -137,7 +137,7 @@ Factor RandomFactor(const FormatSpec& format,
 
 class GemmUnderRule : public testing::TestWithParam<const char*> {
  protected:
-  AccumulationMode rule() const { return ParseAccumulationMode(GetParam()); }
+  AccumulationMode mode() const { return ParseAccumulationMode(GetParam()); }
 };
 
 TEST_P(GemmUnderRule, EqualsItsDefinition) {
@@ -147,7 +147,7 @@ TEST_P(GemmUnderRule, EqualsItsDefinition) {
       const auto [rows_a, rows_b, inner] = RandomShape(4000, random);
       const Factor a = RandomFactor(pair.a, rows_a, inner, spread, Side::kLeft, random);
       const Factor b = RandomFactor(pair.b, rows_b, inner, spread, Side::kRight, random);
-      ASSERT_NO_FATAL_FAILURE(ExpectDefinedProduct(a, b, rule()));
+      ASSERT_NO_FATAL_FAILURE(ExpectDefinedProduct(a, b, mode()));
     }
   }
 }
@@ -164,7 +164,7 @@ TEST_P(GemmUnderRule, EqualsItsDefinitionWithScales) {
       const size_t segment = Pick(kSegments, random);
       SetRandomScales(a, segment, random);
       SetRandomScales(b, segment, random);
-      ASSERT_NO_FATAL_FAILURE(ExpectDefinedProduct(a, b, rule()));
+      ASSERT_NO_FATAL_FAILURE(ExpectDefinedProduct(a, b, mode()));
     }
   }
 }
@@ -174,13 +174,13 @@ TEST_P(GemmUnderRule, EqualsItsDefinitionForEveryStorage) {
   for (const FormatPair& pair : {kPairs[0], FormatPair{kInt8, kInt8}, FormatPair{kBf16, kBf16}}) {
     Factor a = Factor::Random(pair.a, 5, 21, Spread::kNormal, Side::kLeft, random);
     Factor b = Factor::Random(pair.b, 9, 21, Spread::kNormal, Side::kRight, random);
-    const std::vector<float> want = DefinedProduct(a, b, rule());
+    const std::vector<float> want = DefinedProduct(a, b, mode());
     for (int way = 0; way < 16; ++way) {
       a.Store(way % 2 != 0 ? Storage::kCodes : Storage::kValues, way / 2 % 2 != 0);
       b.Store(way / 4 % 2 != 0 ? Storage::kCodes : Storage::kValues, way / 8 % 2 != 0);
       WithEachBackend([&, &p = pair] {
         SetThreadCount(1);
-        ASSERT_TRUE(SameMatrix(GemmResult(a, b, rule()), want, b.rows()))
+        ASSERT_TRUE(SameMatrix(GemmResult(a, b, mode()), want, b.rows()))
             << ToString(p.a) << " way " << way;
       });
     }
@@ -196,7 +196,7 @@ TEST_P(GemmUnderRule, EqualsItsDefinitionForLongAndWideOperandsOnSeveralThreads)
     const Spread spread = Pick(kFiniteSpreads, random);
     const Factor a = RandomFactor(pair.a, shape.rows_a, shape.inner, spread, Side::kLeft, random);
     const Factor b = RandomFactor(pair.b, shape.rows_b, shape.inner, spread, Side::kRight, random);
-    ASSERT_NO_FATAL_FAILURE(ExpectDefinedProduct(a, b, rule(), {2, 5}));
+    ASSERT_NO_FATAL_FAILURE(ExpectDefinedProduct(a, b, mode(), {2, 5}));
   }
 }
 
@@ -211,13 +211,13 @@ TEST_P(GemmUnderRule, SpecialOperandsSpoilTheirRowAndColumnAlone) {
     b.SetCode(4, 0, 0);  // infinity times zero for row 5
     b.SetCode(17, 35, format.NanCode() | format.SignBit());
     b.SetCode(11, 33, format.InfinityCode());
-    ASSERT_NO_FATAL_FAILURE(ExpectDefinedProduct(a, b, rule()));
-    const std::vector<float> out = GemmResult(a, b, rule());
+    ASSERT_NO_FATAL_FAILURE(ExpectDefinedProduct(a, b, mode()));
+    const std::vector<float> out = GemmResult(a, b, mode());
     size_t nans = 0;
     for (size_t i = 0; i < out.size(); ++i) {
       nans += std::isnan(out[i]) ? 1 : 0;
       if (i / 18 == 3 || i % 18 == 17) {
-        EXPECT_EQ(std::bit_cast<uint32_t>(out[i]), NanResult(rule()));
+        EXPECT_EQ(std::bit_cast<uint32_t>(out[i]), NanResult(mode()));
       }
     }
     EXPECT_LT(nans, 18u + 9u + 8u);
@@ -247,30 +247,30 @@ TEST_P(GemmUnderRule, SpecialScalesGiveTheNanOfTheRule) {
     scales[7] = -kInf;
     scales[8] = -0.0f;
     b.SetScales(scales, per_row);
-    ASSERT_NO_FATAL_FAILURE(ExpectDefinedProduct(a, b, rule()));
+    ASSERT_NO_FATAL_FAILURE(ExpectDefinedProduct(a, b, mode()));
     // Infinities of both signs meet in the sum of two segments.
     GemmScales per_segment;
     per_segment.segment = 20;
     per_segment.segment_stride = 1;
     a.SetScales({kInf, -kInf}, per_segment);
     b.SetScales({}, {});
-    ASSERT_NO_FATAL_FAILURE(ExpectDefinedProduct(a, b, rule()));
+    ASSERT_NO_FATAL_FAILURE(ExpectDefinedProduct(a, b, mode()));
   }
 }
 
 TEST_P(GemmUnderRule, EmptySumsAreZeroAndEmptyMatricesAreFine) {
   for (const FormatSpec& format : {kE4M3fn, kInt8, kFp32}) {
     Factor a(format, 5, 0, {}), b(format, 3, 0, {});
-    ASSERT_NO_FATAL_FAILURE(ExpectDefinedProduct(a, b, rule()));
-    EXPECT_EQ(GemmResult(a, b, rule()), std::vector<float>(15, 0));
+    ASSERT_NO_FATAL_FAILURE(ExpectDefinedProduct(a, b, mode()));
+    EXPECT_EQ(GemmResult(a, b, mode()), std::vector<float>(15, 0));
     GemmScales per_row;
     per_row.row_stride = 1;
     a.SetScales({-1, -2, std::numeric_limits<float>::quiet_NaN(), -0.0f, 1}, per_row);
-    for (const float x : GemmResult(a, b, rule())) EXPECT_EQ(std::bit_cast<uint32_t>(x), 0u);
+    for (const float x : GemmResult(a, b, mode())) EXPECT_EQ(std::bit_cast<uint32_t>(x), 0u);
     const Factor none(format, 0, 4, {}), some(format, 2, 4, std::vector<uint32_t>(8, 1));
-    EXPECT_TRUE(GemmResult(none, some, rule()).empty());
-    EXPECT_TRUE(GemmResult(some, none, rule()).empty());
-    EXPECT_TRUE(GemmResult(none, none, rule()).empty());
+    EXPECT_TRUE(GemmResult(none, some, mode()).empty());
+    EXPECT_TRUE(GemmResult(some, none, mode()).empty());
+    EXPECT_TRUE(GemmResult(none, none, mode()).empty());
   }
 }
 
@@ -287,7 +287,7 @@ INSTANTIATE_TEST_SUITE_P(Gemm,
 
 // Rows of a and b, one product each.
 struct Sum {
-  const char* rule;
+  const char* mode;
   std::vector<float> a, b;
 };
 
@@ -311,7 +311,7 @@ TEST(Gemm, SumsBeyondTheRangeOfFloat32EqualTheirDefinition) {
       for (const float x : sum.a) a.push_back(Encode(format, x));
       for (const float x : sum.b) b.push_back(Encode(format, x));
       const Factor row(format, 1, a.size(), a), column(format, 1, b.size(), b);
-      ExpectDefinedProduct(row, column, ParseAccumulationMode(sum.rule));
+      ExpectDefinedProduct(row, column, ParseAccumulationMode(sum.mode));
     }
   }
 }
@@ -338,7 +338,7 @@ TEST(Gemm, NamesOfTheTableEqualTheirDefinition) {
       const Factor a = RandomFactor(format.spec, 3, 143, Spread::kFiniteCodes, Side::kLeft, random);
       const Factor b =
           RandomFactor(formats.back().spec, 19, 143, Spread::kFiniteCodes, Side::kRight, random);
-      ASSERT_NO_FATAL_FAILURE(ExpectDefinedProduct(a, b, row.rule));
+      ASSERT_NO_FATAL_FAILURE(ExpectDefinedProduct(a, b, row.mode));
     }
   }
 }

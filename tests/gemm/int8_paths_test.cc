@@ -1,4 +1,4 @@
-// Each way of adding int8 products up by itself, against integers: GemmByRule takes only the fastest
+// Each way of adding int8 products up by itself, against integers: Gemm takes only the fastest
 // one that the processor has.
 #include <gtest/gtest.h>
 

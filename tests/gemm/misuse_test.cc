@@ -39,7 +39,7 @@ std::string Change(const std::function<void(Problem&)>& change) {
   change(p);
   const AccumulationMode fp32 = ParseAccumulationMode("fp32");
   const std::string error = ErrorOf([&] { Gemm(p.a, p.b, fp32, p.out); });
-  EXPECT_EQ(ErrorOf([&] { GemmByRule(p.a, p.b, fp32, p.out); }), error);
+  EXPECT_EQ(ErrorOf([&] { Gemm(p.a, p.b, fp32, p.out); }), error);
   EXPECT_EQ(ErrorOf([&] { Gemm(p.a, p.b, ParseAccumulationMode("library"), p.out); }), error);
   return error;
 }
@@ -81,7 +81,7 @@ TEST(GemmMisuse, EveryRowAndSegmentHasAScale) {
 TEST(GemmMisuse, SegmentsAreEqual) {
   Problem p;
   p.b.scales.segment = 8;
-  EXPECT_EQ(ErrorOf([&] { GemmByRule(p.a, p.b, ParseAccumulationMode("fp32"), p.out); }),
+  EXPECT_EQ(ErrorOf([&] { Gemm(p.a, p.b, ParseAccumulationMode("fp32"), p.out); }),
             "Gemm: scales in segments of 4 in a and of 8 in b, expected equal segments");
 }
 
@@ -90,8 +90,6 @@ TEST(GemmMisuse, ModesAndFormatsOfTheOtherFunctionsAreChecked) {
   std::vector<int32_t> sums(6), few(5);
   p.a.scales = p.b.scales = {};
   ExpectErrors({
-      {[&] { GemmByRule(p.a, p.b, ParseAccumulationMode("library"), p.out); },
-       "GemmByRule: mode library has no stated order, expected another mode"},
       {[&] { (void)GemmInt32(p.a, p.b, sums); },
        "GemmInt32: operands of e4m3fn and e4m3fn, expected codes of int8"},
       {[&] { (void)GemmInt32(p.a, p.b, few); }, "Gemm: 'out' has 5 elements, expected 6 (2 x 3)"},

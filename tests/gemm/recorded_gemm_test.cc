@@ -1,4 +1,4 @@
-// The rules named after Hopper's tensor cores, and what cuBLASLt does to their sums, against what
+// The modes named after Hopper's tensor cores, and what cuBLASLt does to their sums, against what
 // an H200 gave (recorded/README.md).
 #include <gtest/gtest.h>
 
@@ -27,7 +27,7 @@ std::filesystem::path RecordedDirectory() {
 struct RecordedCase {
   explicit RecordedCase(const std::string& name) {
     const size_t a = name.find('.'), b = name.find('.', a + 1), k = name.find('.', b + 1);
-    rule = ParseAccumulationMode(name.substr(0, a));
+    mode = ParseAccumulationMode(name.substr(0, a));
     format_a = ParseFormat(name.substr(a + 1, b - a - 1)).spec;
     format_b = ParseFormat(name.substr(b + 1, k - b - 1)).spec;
     left = ReadNpy(RecordedDirectory() / (name + "-a.npy"));
@@ -43,7 +43,7 @@ struct RecordedCase {
     return std::filesystem::exists(RecordedDirectory() / (name + "-sa.npy"));
   }
 
-  AccumulationMode rule;
+  AccumulationMode mode;
   FormatSpec format_a, format_b;
   Array left, right, out;
   Array scales_a, scales_b;  // no elements: there are none
@@ -77,7 +77,7 @@ std::vector<float> Sums(const RecordedCase& recorded) {
   std::vector<float> out(recorded.out.Elements());
   Gemm(OperandOf(recorded.left, recorded.format_a),
        OperandOf(recorded.right, recorded.format_b),
-       recorded.rule,
+       recorded.mode,
        out);
   return out;
 }
@@ -100,7 +100,7 @@ TEST(RecordedGemm, HopperRulesGiveEveryBitOfAnH200) {
   }
 }
 
-// The record tells the rules apart: a neighbour of the right one fails on it.
+// The record tells the modes apart: a neighbour of the right one fails on it.
 TEST(RecordedGemm, AnotherFractionChunkOrPromotionDiffers) {
   struct Row {
     const char* recorded;
@@ -115,7 +115,7 @@ TEST(RecordedGemm, AnotherFractionChunkOrPromotionDiffers) {
                          Row{"hopper-fp16.fp16.fp16.144", "trunc:25,8"},
                          Row{"hopper-mma-fp8.e4m3fn.e4m3fn.160", "trunc:25,16,32"}}) {
     RecordedCase recorded(row.recorded);
-    recorded.rule = ParseAccumulationMode(row.wrong);
+    recorded.mode = ParseAccumulationMode(row.wrong);
     EXPECT_GT(Differences(recorded), 0u) << row.recorded << " under " << row.wrong;
   }
 }

@@ -68,14 +68,14 @@ class DeviceTensor {
 };
 
 // How tensors lie on the device.
-struct Stored {
+struct StoredElements {
   Element tensors = Element::kBfloat16;  // x, w, g, y, dx
   Element dw = Element::kFloat32;
 };
 
 // A problem on the device, with room for its results.
 struct DeviceProblem {
-  explicit DeviceProblem(const LinearProblem& p, Stored stored = {})
+  explicit DeviceProblem(const LinearProblem& p, StoredElements stored = {})
       : x(p.x, stored.tensors),
         w(p.w, stored.tensors),
         g(p.g, stored.tensors),
@@ -117,7 +117,7 @@ inline naive::Results StepOnDevice(Linear& layer,
                                    const LinearProblem& problem,
                                    RandomStream random = {},
                                    Wanted wanted = {},
-                                   Stored stored = {}) {
+                                   StoredElements stored = {}) {
   DeviceProblem p(problem, stored);
   ForwardOnDevice(layer, p, random);
   BackwardOnDevice(layer, p, random, wanted);
@@ -130,7 +130,7 @@ inline naive::Results ExpectedOnDevice(Linear& on_host,
                                        const LinearProblem& problem,
                                        RandomStream random = {},
                                        Wanted wanted = {},
-                                       Stored stored = {}) {
+                                       StoredElements stored = {}) {
   naive::Results out = Step(on_host, problem, random);
   if (stored.tensors == Element::kBfloat16) {
     for (naive::Matrix* m : {&out.y, &out.dx}) RoundToBf16(*m);

@@ -136,7 +136,7 @@ TEST(CheckOnDevice, ScalesOfShortBlocksNeedAContainer) {
   options.block = 256;
   EXPECT_EQ(Refusal(MakeLinearRecipe(options)), kNoError);
   options.accumulate = "hopper-fp8";
-  EXPECT_NE(Refusal(MakeLinearRecipe(options)).find("of 128 alone under rule hopper-fp8"),
+  EXPECT_NE(Refusal(MakeLinearRecipe(options)).find("of 128 alone under mode hopper-fp8"),
             std::string::npos);
   options.block = 128;
   EXPECT_EQ(Refusal(MakeLinearRecipe(options)), kNoError);
@@ -148,8 +148,8 @@ TEST(CheckOnDevice, ScalesOfShortBlocksNeedAContainer) {
   EXPECT_EQ(
       Refusal(MakeLinearRecipe(options)),
       "kind 'block', forward product: scales of layout block:64; tensor cores take tensor, row "
-      "and, for 8-bit operands, blocks of multiples of 128 (of 128 alone under rule hopper-fp8); "
-      "others need a container, or rule fp32");
+      "and, for 8-bit operands, blocks of multiples of 128 (of 128 alone under mode hopper-fp8); "
+      "others need a container, or mode fp32");
   options.container = "bf16";
   options.accumulate = "hopper-bf16";
   EXPECT_EQ(Refusal(MakeLinearRecipe(options)), kNoError);
@@ -162,7 +162,7 @@ TEST(CheckOnDevice, PairsOfFormatsThatNoMatrixUnitTakesAreErrors) {
       Refusal(MakeLinearRecipe(options)),
       "kind 'switchback', forward product: tensor cores do not multiply e3m4 by e3m4; they take "
       "int8 x int8, e4m3fn and e5m2 but not two e5m2, bf16 x bf16, fp16 x fp16; others need a "
-      "container, or rule fp32");
+      "container, or mode fp32");
 }
 
 TEST(CheckOnDevice, AccumulatorsOfNoMatrixUnitAreErrors) {
@@ -170,7 +170,7 @@ TEST(CheckOnDevice, AccumulatorsOfNoMatrixUnitAreErrors) {
   options.accumulate = "hopper-bf16";
   EXPECT_EQ(
       Refusal(MakeLinearRecipe(options)),
-      "kind 'tensor-wise', forward product: a device does not add e4m3fn x e4m3fn by rule "
+      "kind 'tensor-wise', forward product: a device does not add e4m3fn x e4m3fn under mode "
       "hopper-bf16; it has hopper-fp8-fast, hopper-fp8, library, and fp32, fp64 and fp32-chunked "
       "for all formats");
   LinearOptions int8 = KindOptions("tensor-wise");

@@ -133,7 +133,7 @@ class DeviceLinearTest : public DeviceTestOf<LayerCase> {
                         const LinearProblem& p,
                         RandomStream random = kRandom,
                         Wanted wanted = {},
-                        Stored stored = {}) {
+                        StoredElements stored = {}) {
     ExpectSameBits(StepOnDevice(layers.there, p, random, wanted, stored),
                    ExpectedOnDevice(layers.here, p, random, wanted, stored));
   }

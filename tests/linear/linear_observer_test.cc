@@ -64,7 +64,7 @@ TEST(LinearOp, HasNames) {
   EXPECT_EQ(ToString(LinearOp::kQuantizeX), "quantize X");
   EXPECT_EQ(ToString(LinearOp::kForwardProduct), "forward product");
   std::vector<std::string> names;
-  for (int i = 0; i <= static_cast<int>(LinearOp::kKeepX); ++i) {
+  for (int i = 0; i <= static_cast<int>(LinearOp::kSaveX); ++i) {
     names.emplace_back(ToString(static_cast<LinearOp>(i)));
   }
   std::ranges::sort(names);

@@ -1,4 +1,4 @@
-// The probe on simulated units of every rule, and on faulty ones.
+// The probe on simulated units of every mode, and on faulty ones.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -14,10 +14,10 @@ namespace numsim {
 namespace {
 
 struct KnownUnit {
-  std::string rule, a, b;
+  std::string mode, a, b;
 };
 void PrintTo(const KnownUnit& unit, std::ostream* out) {
-  *out << unit.rule << " on " << unit.a << " x " << unit.b;
+  *out << unit.mode << " on " << unit.a << " x " << unit.b;
 }
 
 // Every row of the table with every format that it names, against itself.
@@ -35,17 +35,17 @@ std::vector<KnownUnit> UnitsOfTheTable() {
   return units;
 }
 
-// The rule, or rules that give the same bits on all that was asked, the known one among them or
+// The mode, or modes that give the same bits on all that was asked, the known one among them or
 // equal to the first on products of their own.
 void ExpectFound(const KnownUnit& known) {
-  const AccumulationMode rule = ParseAccumulationMode(known.rule);
+  const AccumulationMode mode = ParseAccumulationMode(known.mode);
   const FormatSpec a = ParseFormat(known.a).spec, b = ParseFormat(known.b).spec;
-  const MmaProbe probe = ProbeUnit(SimulatedUnit(rule, a, b), {.products = 1000});
-  ASSERT_FALSE(probe.rules.empty()) << FoundText(probe);
+  const MmaProbe probe = ProbeUnit(SimulatedUnit(mode, a, b), {.products = 1000});
+  ASSERT_FALSE(probe.modes.empty()) << FoundText(probe);
   EXPECT_EQ(probe.Same(), probe.Compared());
-  if (probe.rules[0] == rule) return;
-  const TensorCore found = SimulatedUnit(probe.rules[0], a, b);
-  const TensorCore right = SimulatedUnit(rule, a, b);
+  if (probe.modes[0] == mode) return;
+  const TensorCore found = SimulatedUnit(probe.modes[0], a, b);
+  const TensorCore right = SimulatedUnit(mode, a, b);
   for (const std::string& kind : ProbeKinds(a, b)) {
     for (const size_t inner : {48, 512}) {
       for (uint64_t i = 1000000; i < 1000002; ++i) {
@@ -88,19 +88,19 @@ INSTANTIATE_TEST_SUITE_P(Others,
                                          KnownUnit{"trunc:40,1", "bf16", "bf16"},
                                          KnownUnit{"trunc:14,32", "e4m3fn", "e4m3fn"}));
 
-MmaProbe ProbeOf(const char* rule, const char* a, const char* b) {
+MmaProbe ProbeOf(const char* mode, const char* a, const char* b) {
   return ProbeUnit(
-      SimulatedUnit(ParseAccumulationMode(rule), ParseFormat(a).spec, ParseFormat(b).spec),
+      SimulatedUnit(ParseAccumulationMode(mode), ParseFormat(a).spec, ParseFormat(b).spec),
       {.products = 2000});
 }
 
 TEST(MmaProbe, SeesRoundingDownAndFlushing) {
   const MmaProbe down = ProbeOf("cdna3-fp8", "e4m3fnuz", "e4m3fnuz");
-  EXPECT_EQ(down.rules.at(0), ParseAccumulationMode("cdna3-fp8"));
+  EXPECT_EQ(down.modes.at(0), ParseAccumulationMode("cdna3-fp8"));
   EXPECT_EQ(down.seen.cut, CutDirection::kDown);
   EXPECT_EQ(down.seen.result_cut, CutDirection::kNearest);
   const MmaProbe flushed = ProbeOf("cdna2-bf16-2", "bf16", "bf16");
-  EXPECT_EQ(flushed.rules.at(0), ParseAccumulationMode("cdna2-bf16-2"));
+  EXPECT_EQ(flushed.modes.at(0), ParseAccumulationMode("cdna2-bf16-2"));
   EXPECT_EQ(flushed.seen.flushes_subnormals, true);
 }
 
@@ -130,7 +130,7 @@ TEST(MmaProbe, OneWrongBitContradictsARule) {
     if (inner == 512 && x > 1e6f) x = std::bit_cast<float>(std::bit_cast<uint32_t>(x) ^ 1);
   });
   const MmaProbe probe = ProbeUnit(unit, {.products = 2000});
-  EXPECT_TRUE(probe.rules.empty());
+  EXPECT_TRUE(probe.modes.empty());
   EXPECT_LT(probe.Same(), probe.Compared());
 }
 
@@ -139,8 +139,8 @@ TEST(MmaProbe, ReportsNanBitsThatDiffer) {
     if (x != x) x = std::bit_cast<float>(0xFFC00000u);
   });
   const MmaProbe probe = ProbeUnit(unit, {.products = 2000});
-  EXPECT_EQ(probe.rules.at(0), ParseAccumulationMode("hopper-bf16"));
-  EXPECT_FALSE(probe.nan_bits_as_rule);
+  EXPECT_EQ(probe.modes.at(0), ParseAccumulationMode("hopper-bf16"));
+  EXPECT_FALSE(probe.nan_bits_as_mode);
   const std::vector<std::string> lines = ProbeLines(probe);
   EXPECT_NE(std::find(lines.begin(), lines.end(), "NaN results: FFC00000"), lines.end());
 }

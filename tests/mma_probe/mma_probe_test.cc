@@ -22,7 +22,7 @@ TEST(MmaProbe, SeesHopperBf16) {
   const MmaProbe probe = ProbeOf("hopper-bf16", "bf16", "bf16");
   EXPECT_EQ(FoundText(probe),
             "trunc:25,16 (hopper-bf16, hopper-fp16, blackwell-fp16, blackwell-bf16)");
-  EXPECT_EQ(probe.rules.size(), 1u);
+  EXPECT_EQ(probe.modes.size(), 1u);
   EXPECT_EQ(probe.Same(), probe.Compared());
   EXPECT_GE(probe.Compared(), 2000u);
   const UnitObservations& seen = probe.seen;
@@ -39,14 +39,14 @@ TEST(MmaProbe, SeesHopperBf16) {
   EXPECT_EQ(seen.least_bit, -133 - 25);
   EXPECT_FALSE(seen.least_bit_at_most);
   EXPECT_EQ(seen.nans, std::vector<uint32_t>(3, 0x7FFFFFFF));
-  EXPECT_TRUE(probe.nan_bits_as_rule);
+  EXPECT_TRUE(probe.nan_bits_as_mode);
   EXPECT_EQ(seen.cancelled_zero, 0u);
 }
 
 TEST(MmaProbe, SeesFewBitsAndPromotion) {
   const MmaProbe probe = ProbeOf("hopper-fp8", "e4m3fn", "e5m2");
   EXPECT_EQ(FoundText(probe), "trunc:13,32,128 (hopper-fp8)");
-  EXPECT_EQ(probe.rules.size(), 1u);
+  EXPECT_EQ(probe.modes.size(), 1u);
   EXPECT_EQ(probe.seen.kept_bits, 13);
   EXPECT_EQ(probe.seen.result_bits, 13);
   EXPECT_EQ(probe.seen.promotion, 128u);
@@ -66,7 +66,7 @@ TEST(MmaProbe, FindsParametersWithoutAName) {
   AccumulationMode pairs = ParseAccumulationMode("trunc:11,8,64");
   pairs.order = ProductOrder::kBytePairs;
   const MmaProbe probe = ProbeUnit(SimulatedUnit(pairs, kE4M3fn, kE4M3fn), {.products = 2000});
-  EXPECT_EQ(probe.rules, std::vector<AccumulationMode>{pairs});
+  EXPECT_EQ(probe.modes, std::vector<AccumulationMode>{pairs});
 }
 
 // One bit of one product, in the last block that is asked for.
@@ -92,7 +92,7 @@ TEST(MmaProbe, ComparesEveryProduct) {
 
 TEST(MmaProbe, SaysThatNoRuleFitsAPairwiseTree) {
   const MmaProbe probe = ProbeUnit(PairwiseUnit(kE4M3fn, kE4M3fn), {.products = 2000});
-  EXPECT_TRUE(probe.rules.empty());
+  EXPECT_TRUE(probe.modes.empty());
   EXPECT_EQ(FoundText(probe).rfind("no rule; closest: ", 0), 0u) << FoundText(probe);
   EXPECT_LT(probe.Same(), probe.Compared());
   EXPECT_GT(probe.Same(), 0u);

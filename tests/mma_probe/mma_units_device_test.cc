@@ -1,4 +1,4 @@
-// Hopper's instructions against the rules that were measured of them, bit for bit.
+// Hopper's instructions against the modes that were measured of them, bit for bit.
 #include "numsim/mma_probe/internal/mma_units_device.h"
 
 #include <algorithm>
@@ -20,7 +20,7 @@ constexpr size_t kRowsA = 77, kRowsB = 21;
 
 struct Case {
   const char* unit;
-  const char* rule;
+  const char* mode;
 };
 void PrintTo(const Case& c, std::ostream* out) { *out << c.unit; }
 
@@ -60,7 +60,7 @@ const MmaUnit* Find(const std::string& name) {
 
 class MmaUnitsDevice : public DeviceTestOf<Case> {
  protected:
-  void ExpectRule(const MmaUnit& unit, const AccumulationMode& rule, size_t inner) {
+  void ExpectRule(const MmaUnit& unit, const AccumulationMode& mode, size_t inner) {
     const Operand a = MakeOperand(unit.a, kRowsA * inner, 2 * inner);
     const Operand b = MakeOperand(unit.b, kRowsB * inner, 2 * inner + 1);
     const DeviceArray<uint8_t> device_a = OnDevice<uint8_t>(a.codes, stream());
@@ -71,10 +71,10 @@ class MmaUnitsDevice : public DeviceTestOf<Case> {
         unit, device_a.span(), device_b.span(), kRowsA, kRowsB, inner, out.span(), stream());
     const std::vector<float> got = OnHost<float>(out.span(), stream());
     std::vector<float> expected(got.size());
-    GemmByRule({.format = unit.a, .values = a.values, .rows = kRowsA, .inner = inner},
-               {.format = unit.b, .values = b.values, .rows = kRowsB, .inner = inner},
-               rule,
-               expected);
+    Gemm({.format = unit.a, .values = a.values, .rows = kRowsA, .inner = inner},
+         {.format = unit.b, .values = b.values, .rows = kRowsB, .inner = inner},
+         mode,
+         expected);
     size_t differ = 0;
     for (size_t i = 0; i < got.size(); ++i) {
       if (std::bit_cast<uint32_t>(got[i]) == std::bit_cast<uint32_t>(expected[i])) continue;
@@ -93,8 +93,8 @@ TEST_P(MmaUnitsDevice, FollowsItsRule) {
   ASSERT_NE(unit, nullptr);
   const std::string unavailable = MmaUnavailable(*unit);
   if (!unavailable.empty()) GTEST_SKIP() << unavailable;
-  const AccumulationMode rule = ParseAccumulationMode(GetParam().rule);
-  for (const size_t steps : {1, 2, 5, 16}) ExpectRule(*unit, rule, steps * unit->InnerStep());
+  const AccumulationMode mode = ParseAccumulationMode(GetParam().mode);
+  for (const size_t steps : {1, 2, 5, 16}) ExpectRule(*unit, mode, steps * unit->InnerStep());
 }
 
 INSTANTIATE_TEST_SUITE_P(Measured,

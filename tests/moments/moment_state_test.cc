@@ -148,7 +148,7 @@ TEST_F(MomentThreads, ChangeNoBit) {
 
 TEST_F(MomentThreads, AndBackendsChangeNoBit) {
   const std::vector<float> data = MakeData("heavy-tailed", 3001);
-  const std::string active(SimdTargetName());
+  const std::string active(BackendName());
   for (const std::string& text : AllTexts()) {
     std::vector<std::byte> expected;
     std::vector<float> values;

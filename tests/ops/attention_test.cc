@@ -199,6 +199,60 @@ TEST(Attention, TokensBehindDoNotMatterWhenCausal) {
   EXPECT_NE(std::memcmp(before.out.data() + 96, after.out.data() + 96, 8 * sizeof(float)), 0);
 }
 
+// Returns whether row `token` of head `head` of a result has the same bits in both.
+bool SameRow(const AttentionShape& s,
+             const std::vector<float>& a,
+             const std::vector<float>& b,
+             size_t token,
+             size_t part,
+             size_t parts,
+             size_t head) {
+  const size_t width = s.heads * s.head_dim;
+  const size_t at = (token * parts + part) * width + head * s.head_dim;
+  return std::memcmp(&a[at], &b[at], s.head_dim * sizeof(float)) == 0;
+}
+
+// A value that is not finite, in q, k, v or g of token j, reaches those rows alone that the mask lets
+// it reach, whatever rows a tile computes together.
+TEST(Attention, ValuesThatAreNotFiniteStayWithinTheMask) {
+  enum Part : size_t { kQ, kK, kV, kG };
+  const AttentionShape shape{2, 18, 2, 5, true};
+  const size_t width = shape.heads * shape.head_dim;
+  const Problem<float> whole(shape, 1.0f, 8);
+  WithEachBackend([&] {
+    const Result<float> before = Solve(whole);
+    for (const Part part : {kQ, kK, kV, kG}) {
+      for (size_t j = 0; j < shape.length; ++j) {
+        SCOPED_TRACE("part " + std::to_string(part) + ", token " + std::to_string(j));
+        Problem<float> p = whole;
+        const float bad = j % 2 == 0 ? std::numeric_limits<float>::infinity()
+                                     : std::numeric_limits<float>::quiet_NaN();
+        (part == kG ? p.g[j * width + 2] : p.qkv[(j * 3 + part) * width + 2]) = bad;
+        const Result<float> after = Solve(p);
+        size_t reached = 0;
+        for (size_t t = 0; t < p.Tokens(); ++t) {
+          for (size_t head = 0; head < shape.heads; ++head) {
+            const bool same_head = t < shape.length && head == 0;
+            const bool by_token = part == kQ || part == kG;  // else by those that attend to token j
+            const bool reaches_row = same_head && (by_token ? t == j : t >= j);
+            // Rows r >= j have terms for keys t <= r.
+            const bool reaches_key = same_head && (by_token ? t <= j : true);
+            const bool same_out = SameRow(shape, before.out, after.out, t, 0, 1, head);
+            const auto same = [&](size_t of) {
+              return SameRow(shape, before.dqkv, after.dqkv, t, of, 3, head);
+            };
+            EXPECT_TRUE(same_out || (reaches_row && part != kG)) << t;
+            EXPECT_TRUE(same(0) || reaches_row) << t;
+            EXPECT_TRUE((same(1) && same(2)) || reaches_key) << t;
+            reached += !same_out || !same(0) || !same(1) || !same(2);
+          }
+        }
+        EXPECT_GT(reached, 0u);
+      }
+    }
+  });
+}
+
 TEST(Attention, LargeScoresDoNotOverflow) {
   const Problem<float> p({1, 9, 1, 4, true}, 100.0f, 6);
   for (const float x : Solve(p).out) EXPECT_TRUE(std::isfinite(x));

@@ -63,7 +63,7 @@ float ByGemm(const Operation& operation,
     return x;
   };
   float out = 0;
-  GemmByRule(operand(0), operand(1), ParseAccumulationMode(mode), {&out, 1});
+  Gemm(operand(0), operand(1), ParseAccumulationMode(mode), {&out, 1});
   return out;
 }
 

@@ -23,7 +23,7 @@ using oracle::Format;
 using oracle::Grid;
 using oracle::Real;
 
-void CheckLandmarks(Judge& judge, int64_t stride) {
+void CheckLandmarks(EncodeJudge& judge, int64_t stride) {
   for (double x : oracle::Landmarks(judge.grid(), stride)) {
     for (uint32_t bits : oracle::NearF32(x)) judge.CheckF32(bits);
     for (uint64_t bits : oracle::NearF64(x)) judge.CheckF64(bits);
@@ -41,30 +41,30 @@ INSTANTIATE_TEST_SUITE_P(,
                          oracle::ParamName);
 
 TEST_P(EncodeEveryFormat, NearestEvenIsRightAroundEveryValueAndTie) {
-  Judge judge(GetParam(), {oracle::Setting{}});
+  EncodeJudge judge(GetParam(), {oracle::Setting{}});
   // fp32 and tf32 are too many to walk in a second.
   const int64_t stride = GetParam().bits <= 16 ? 1 : SparseStride(judge.grid());
   CheckLandmarks(judge, stride);
 }
 
 TEST_P(EncodeEveryFormat, DeterministicModesAreRightAroundValuesAndTies) {
-  Judge judge(GetParam(), oracle::DeterministicSettings());
+  EncodeJudge judge(GetParam(), oracle::DeterministicSettings());
   CheckLandmarks(judge, SparseStride(judge.grid()));
 }
 
 TEST_P(EncodeEveryFormat, StochasticRoundingIsRightAroundValuesAndTies) {
-  Judge judge(GetParam(), oracle::StochasticSettings());
+  EncodeJudge judge(GetParam(), oracle::StochasticSettings());
   CheckLandmarks(judge, 3 * SparseStride(judge.grid()));
 }
 
 TEST_P(EncodeEveryFormat, ZerosSubnormalsInfinitiesNansAndEveryBinadeAreRight) {
-  Judge judge(GetParam(), oracle::AllSettings());
+  EncodeJudge judge(GetParam(), oracle::AllSettings());
   for (uint32_t bits : oracle::SpecialF32()) judge.CheckF32(bits);
   for (uint64_t bits : oracle::SpecialF64()) judge.CheckF64(bits);
 }
 
 TEST_P(EncodeEveryFormat, RandomBitPatternsAreRight) {
-  Judge judge(GetParam(), oracle::AllSettings());
+  EncodeJudge judge(GetParam(), oracle::AllSettings());
   oracle::TestRandom random(20);
   for (int i = 0; i < 20000; ++i) {
     judge.CheckOneF32(random.Next32(), random.Below(judge.settings()));
@@ -74,7 +74,7 @@ TEST_P(EncodeEveryFormat, RandomBitPatternsAreRight) {
 
 // Random bits seldom fall into a narrow format's range; these do.
 TEST_P(EncodeEveryFormat, RandomNumbersWithinTheRangeAreRight) {
-  Judge judge(GetParam(), oracle::AllSettings());
+  EncodeJudge judge(GetParam(), oracle::AllSettings());
   const Grid& grid = judge.grid();
   oracle::TestRandom random(21);
   for (int i = 0; i < 20000; ++i) {

@@ -18,7 +18,7 @@ uint32_t WordFor(uint64_t bits) { return oracle::TestRandom(bits).Next32(); }
 
 }  // namespace
 
-Judge::Judge(const oracle::Format& format, const std::vector<oracle::Setting>& settings)
+EncodeJudge::EncodeJudge(const oracle::Format& format, const std::vector<oracle::Setting>& settings)
     : grid_(format) {
   const FormatSpec spec = ParseFormat(format.name).spec;
   for (const oracle::Setting& setting : settings) {
@@ -27,23 +27,23 @@ Judge::Judge(const oracle::Format& format, const std::vector<oracle::Setting>& s
   }
 }
 
-Judge::~Judge() {
+EncodeJudge::~EncodeJudge() {
   if (disagreements_ > kReportedInFull) {
     ADD_FAILURE() << grid_.format().name << ": " << disagreements_ << " disagreements in all";
   }
 }
 
-Place Judge::PlaceOf(const Real& x) const {
+Place EncodeJudge::PlaceOf(const Real& x) const {
   return x.kind == Real::Kind::kFinite ? grid_.Locate(x.magnitude) : Place{};
 }
 
-void Judge::Compare(const Case& c,
-                    const Real& x,
-                    const Place& place,
-                    uint32_t random,
-                    uint32_t got,
-                    const char* source,
-                    uint64_t bits) {
+void EncodeJudge::Compare(const Case& c,
+                          const Real& x,
+                          const Place& place,
+                          uint32_t random,
+                          uint32_t got,
+                          const char* source,
+                          uint64_t bits) {
   const uint32_t expected = oracle::EncodeAt(grid_, x, place, c.setting, random);
   if (got == expected) return;
   if (++disagreements_ > kReportedInFull) return;
@@ -60,7 +60,7 @@ void Judge::Compare(const Case& c,
       expected);
 }
 
-void Judge::CheckSignedF32(uint32_t bits) {
+void EncodeJudge::CheckSignedF32(uint32_t bits) {
   const Real x = oracle::FromFloat32(bits);
   const Place place = PlaceOf(x);
   const uint32_t random = WordFor(bits);
@@ -69,7 +69,7 @@ void Judge::CheckSignedF32(uint32_t bits) {
   }
 }
 
-void Judge::CheckSignedF64(uint64_t bits) {
+void EncodeJudge::CheckSignedF64(uint64_t bits) {
   const Real x = oracle::FromFloat64(bits);
   const Place place = PlaceOf(x);
   const uint32_t random = WordFor(bits);
@@ -78,24 +78,24 @@ void Judge::CheckSignedF64(uint64_t bits) {
   }
 }
 
-void Judge::CheckF32(uint32_t bits) {
+void EncodeJudge::CheckF32(uint32_t bits) {
   CheckSignedF32(bits);
   CheckSignedF32(bits ^ 0x80000000u);
 }
 
-void Judge::CheckF64(uint64_t bits) {
+void EncodeJudge::CheckF64(uint64_t bits) {
   CheckSignedF64(bits);
   CheckSignedF64(bits ^ 0x8000000000000000u);
 }
 
-void Judge::CheckOneF32(uint32_t bits, size_t setting) {
+void EncodeJudge::CheckOneF32(uint32_t bits, size_t setting) {
   const Real x = oracle::FromFloat32(bits);
   const uint32_t random = WordFor(bits);
   const Case& c = cases_[setting];
   Compare(c, x, PlaceOf(x), random, EncodeF32(c.plan, bits, random), "float32", bits);
 }
 
-void Judge::CheckOneF64(uint64_t bits, size_t setting) {
+void EncodeJudge::CheckOneF64(uint64_t bits, size_t setting) {
   const Real x = oracle::FromFloat64(bits);
   const uint32_t random = WordFor(bits);
   const Case& c = cases_[setting];

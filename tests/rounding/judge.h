@@ -14,12 +14,12 @@ namespace numsim {
 
 // One format under several settings. Reports the first disagreements in full and then the number
 // of all of them.
-class Judge {
+class EncodeJudge {
  public:
-  Judge(const oracle::Format& format, const std::vector<oracle::Setting>& settings);
-  ~Judge();
-  Judge(const Judge&) = delete;
-  Judge& operator=(const Judge&) = delete;
+  EncodeJudge(const oracle::Format& format, const std::vector<oracle::Setting>& settings);
+  ~EncodeJudge();
+  EncodeJudge(const EncodeJudge&) = delete;
+  EncodeJudge& operator=(const EncodeJudge&) = delete;
 
   const oracle::Grid& grid() const { return grid_; }
 

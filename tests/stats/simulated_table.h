@@ -10,7 +10,7 @@
 
 namespace numsim {
 
-struct Truth {
+struct TrueEffects {
   std::vector<double> arms;  // effects; arm i is named "0", "1", ...
   int seeds = 0;
   std::vector<double> scatter = {1};  // standard deviations of residuals: one, or one per arm
@@ -18,7 +18,7 @@ struct Truth {
 
 // Returns outcomes with normal residuals and normal effects of the seeds of standard deviation 3.
 // Tables of one trial with fewer seeds are the first columns of those with more.
-inline OutcomeTable Simulated(const Truth& truth, uint64_t trial) {
+inline OutcomeTable Simulated(const TrueEffects& truth, uint64_t trial) {
   const int arms = static_cast<int>(truth.arms.size()), seeds = truth.seeds;
   OutcomeTable table = {{}, seeds, std::vector<double>(arms * seeds)};
   std::vector<float> normal((arms + 1) * seeds);

@@ -25,7 +25,7 @@ struct Shares {
   double supported = 0, contradicted = 0;
 };
 
-Shares SharesOf(const ClaimTest& test, const Truth& truth) {
+Shares SharesOf(const ClaimTest& test, const TrueEffects& truth) {
   Shares shares;
   for (int trial = 0; trial < kTrials; ++trial) {
     const Verdict verdict = TestClaim(test, Simulated(truth, trial), {.plan = false}).verdict;
@@ -87,7 +87,7 @@ TEST(SimulatedVerdict, OfSeveralEquivalencesIsWrongOnceInTwentyTimes) {
 
 // One arm of eight scatters five times more. Pooling alone would be wrong in 30 % of the cases.
 TEST(SimulatedVerdict, OfAnArmThatScattersMoreIsSeldomWrong) {
-  const Truth truth = {{0, 0.7, 0, 0, 0, 0, 0, 0}, 5, {1, 5, 1, 1, 1, 1, 1, 1}};
+  const TrueEffects truth = {{0, 0.7, 0, 0, 0, 0, 0, 0}, 5, {1, 5, 1, 1, 1, 1, 1, 1}};
   const Shares shares = SharesOf(TestOf(ClaimKind::kDifference, 0.7), truth);
   EXPECT_LT(shares.supported + shares.contradicted, 0.09);
   const double pooled = ShareOf(kTrials, [&](uint64_t trial) {
@@ -99,7 +99,7 @@ TEST(SimulatedVerdict, OfAnArmThatScattersMoreIsSeldomWrong) {
   EXPECT_GT(pooled, 0.25);
 }
 
-double Coverage(const ClaimTest& test, const Truth& truth, double expected, double missing) {
+double Coverage(const ClaimTest& test, const TrueEffects& truth, double expected, double missing) {
   return ShareOf(kTrials, [&](uint64_t trial) {
     OutcomeTable table = Simulated(truth, trial);
     for (size_t i = 0; i < table.values.size(); ++i) {  // runs missing by a fixed pattern
@@ -111,7 +111,7 @@ double Coverage(const ClaimTest& test, const Truth& truth, double expected, doub
 }
 
 TEST(SimulatedVerdict, IntervalsHoldTheTruth) {
-  const Truth truth = {{0, 0.3, -1, 4}, 5, {0.4}};
+  const TrueEffects truth = {{0, 0.3, -1, 4}, 5, {0.4}};
   ClaimTest second_difference = TestOf(ClaimKind::kDifference, 0);
   second_difference.contrasts = {{{"3", 1}, {"2", -1}, {"1", -1}, {"0", 1}}};
   for (const double missing : {0.0, 0.2}) {
@@ -129,7 +129,7 @@ TEST(SimulatedVerdict, IntervalsHoldTheTruth) {
 
 // A table of three arms whose estimates and residual variance are the truth. The residuals are two
 // patterns over arms times two over seeds, such that all contrasts have the same share of them.
-OutcomeTable TrueToEstimates(const Truth& truth) {
+OutcomeTable TrueToEstimates(const TrueEffects& truth) {
   constexpr double kFirst[3][4] = {{1, -1, 1, -1}, {1, -1, 1, -1}, {-2, 2, -2, 2}};
   constexpr double kSecond[3][4] = {{1, 1, -1, -1}, {-1, -1, 1, 1}, {0, 0, 0, 0}};
   const double scale = truth.scatter[0] * std::sqrt(6 / 48.);  // 6 degrees of freedom
@@ -143,7 +143,7 @@ OutcomeTable TrueToEstimates(const Truth& truth) {
   return table;
 }
 
-void ExpectPlannedPower(const ClaimTest& test, Truth truth, Verdict verdict, double most) {
+void ExpectPlannedPower(const ClaimTest& test, TrueEffects truth, Verdict verdict, double most) {
   const ClaimResult planned = TestClaim(test, TrueToEstimates(truth));
   for (const ContrastResult& contrast : planned.contrasts) ASSERT_TRUE(contrast.pooled);
   truth.seeds = planned.seeds_to_decide;

@@ -22,14 +22,14 @@ namespace numsim {
 struct NamedProduct {
   const char* a;
   const char* b;
-  const char* rule;
+  const char* mode;
 
   FormatSpec FormatA() const { return ParseFormat(a).spec; }
   FormatSpec FormatB() const { return ParseFormat(b).spec; }
-  AccumulationMode Rule() const { return ParseAccumulationMode(rule); }
+  AccumulationMode Rule() const { return ParseAccumulationMode(mode); }
 };
 inline void PrintTo(const NamedProduct& p, std::ostream* os) {
-  *os << p.a << " " << p.b << " " << p.rule;
+  *os << p.a << " " << p.b << " " << p.mode;
 }
 
 // Copies of codes and scales. `offset`: elements before the codes, so that they are not aligned.
@@ -85,7 +85,7 @@ inline constexpr uint16_t kAnyNan = 0x7FC0;
 // The product of the device as bits of its elements; NaN of bf16 are kAnyNan.
 inline std::vector<uint32_t> DeviceProduct(const DeviceGemmOperand& a,
                                            const DeviceGemmOperand& b,
-                                           const AccumulationMode& rule,
+                                           const AccumulationMode& mode,
                                            Element element,
                                            DeviceGemmEngine engine,
                                            DeviceStream& stream,
@@ -97,7 +97,7 @@ inline std::vector<uint32_t> DeviceProduct(const DeviceGemmOperand& a,
   device_memory::FillBytes(memory.data(), kCanary, memory.size(), stream);
   Gemm(a,
        b,
-       rule,
+       mode,
        FloatMatrix(memory.data() + offset * bytes, element, {a.rows, b.rows}, ThreadPlace()),
        engine);
   const std::vector<uint8_t> all = OnHost(std::as_const(memory).span(), stream);
@@ -133,12 +133,12 @@ inline std::vector<uint32_t> BitsOf(const std::vector<float>& values, Element el
 // The product by the processor.
 inline std::vector<float> HostProduct(const Factor& a,
                                       const Factor& b,
-                                      const AccumulationMode& rule) {
+                                      const AccumulationMode& mode) {
   Factor left = a, right = b;
   left.Store(Storage::kCodes, false);
   right.Store(Storage::kCodes, false);
   std::vector<float> out(a.rows() * b.rows());
-  GemmByRule(left.Get(), right.Get(), rule, out);
+  Gemm(left.Get(), right.Get(), mode, out);
   return out;
 }
 

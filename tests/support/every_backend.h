@@ -13,7 +13,7 @@ namespace numsim {
 // Puts back the active backend and the number of threads.
 class ExecutionState {
  public:
-  ExecutionState() : backend_(SimdTargetName()), threads_(ThreadCount()) {}
+  ExecutionState() : backend_(BackendName()), threads_(ThreadCount()) {}
   ~ExecutionState() {
     ForceBackend(backend_);
     SetThreadCount(threads_);

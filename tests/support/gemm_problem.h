@@ -153,14 +153,14 @@ inline size_t SegmentLength(const Factor& a, const Factor& b) {
 
 // out(i, j) as the header defines it.
 inline float DefinedElement(
-    const Factor& a, const Factor& b, const AccumulationMode& rule, size_t i, size_t j) {
+    const Factor& a, const Factor& b, const AccumulationMode& mode, size_t i, size_t j) {
   const size_t length = SegmentLength(a, b);
   const GemmOperand operand_a = a.Get(), operand_b = b.Get();
   float sum = 0;
   for (size_t k = 0; k < a.inner(); k += length) {
     const size_t n = std::min(length, a.inner() - k);
     const double s = OddFloat64(Accumulate(
-        rule, {a.format(), a.Row(i).subspan(k, n)}, {b.format(), b.Row(j).subspan(k, n)}));
+        mode, {a.format(), a.Row(i).subspan(k, n)}, {b.format(), b.Row(j).subspan(k, n)}));
     const size_t sa = a.scales().segment == 0 ? 0 : k / length;
     const size_t sb = b.scales().segment == 0 ? 0 : k / length;
     const double scale = static_cast<double>(operand_a.scales.At(i, sa)) *
@@ -168,16 +168,16 @@ inline float DefinedElement(
     const auto t = static_cast<float>(s * scale);
     sum = k == 0 ? t : sum + t;
   }
-  return std::isnan(sum) ? std::bit_cast<float>(NanResult(rule)) : sum;
+  return std::isnan(sum) ? std::bit_cast<float>(NanResult(mode)) : sum;
 }
 
 inline std::vector<float> DefinedProduct(const Factor& a,
                                          const Factor& b,
-                                         const AccumulationMode& rule) {
+                                         const AccumulationMode& mode) {
   std::vector<float> out(a.rows() * b.rows());
   for (size_t i = 0; i < a.rows(); ++i) {
     for (size_t j = 0; j < b.rows(); ++j) {
-      out[i * b.rows() + j] = DefinedElement(a, b, rule, i, j);
+      out[i * b.rows() + j] = DefinedElement(a, b, mode, i, j);
     }
   }
   return out;
@@ -186,12 +186,12 @@ inline std::vector<float> DefinedProduct(const Factor& a,
 // Gemm into the middle of an array. Fails the test when it writes beside that.
 inline std::vector<float> GemmResult(const Factor& a,
                                      const Factor& b,
-                                     const AccumulationMode& rule) {
+                                     const AccumulationMode& mode) {
   constexpr size_t kStrip = 65;
   constexpr float kCanary = 12345;
   const size_t n = a.rows() * b.rows();
   std::vector<float> memory(n + 2 * kStrip, kCanary);
-  Gemm(a.Get(), b.Get(), rule, std::span(memory).subspan(kStrip, n));
+  Gemm(a.Get(), b.Get(), mode, std::span(memory).subspan(kStrip, n));
   for (size_t i = 0; i < kStrip; ++i) {
     EXPECT_EQ(memory[i], kCanary) << "written before the result";
     EXPECT_EQ(memory[kStrip + n + i], kCanary) << "written behind the result";
@@ -223,14 +223,14 @@ inline testing::AssertionResult SameMatrix(const std::vector<float>& got,
 // Every backend gives the product by its definition, with any of these numbers of threads.
 inline void ExpectDefinedProduct(const Factor& a,
                                  const Factor& b,
-                                 const AccumulationMode& rule,
+                                 const AccumulationMode& mode,
                                  std::initializer_list<int> thread_counts = {1}) {
-  const std::vector<float> want = DefinedProduct(a, b, rule);
+  const std::vector<float> want = DefinedProduct(a, b, mode);
   WithEachBackend([&] {
     for (const int threads : thread_counts) {
       SetThreadCount(threads);
-      ASSERT_TRUE(SameMatrix(GemmResult(a, b, rule), want, b.rows()))
-          << threads << " threads, " << ToString(rule) << "\na: " << a.Describe()
+      ASSERT_TRUE(SameMatrix(GemmResult(a, b, mode), want, b.rows()))
+          << threads << " threads, " << ToString(mode) << "\na: " << a.Describe()
           << "\nb: " << b.Describe();
     }
   });

@@ -111,7 +111,7 @@ TEST(TensorObserver, MeasuresQuantisedOperandsUnderTheScalesTheyHave) {
   // 448, 1.5, 0; 1.125, 448, -1
   const std::vector<uint8_t> codes = {0x7E, 0x3C, 0x00, 0x39, 0x7E, 0xB8};
   std::ranges::copy(codes, matrix.codes.Resize(1, 6).data);
-  observer.Quantised(
+  observer.Quantized(
       "head", LinearOperand::kForwardX, HostMatrix(std::span(values), shape), matrix);
   const Table& table = telemetry.Of("quantised");
   ASSERT_EQ(table.rows.size(), 1u);
@@ -129,7 +129,7 @@ TEST(TensorObserver, MeasuresQuantisedOperandsUnderTheScalesTheyHave) {
   EXPECT_NEAR(table.Number(0, "sqnr_db"), 10 * std::log10(signal / error), 1e-9);
   // It is called within a timed part of the layer.
   EXPECT_GT(profile[StepPhase::kTelemetry], 0);
-  EXPECT_DOUBLE_EQ(profile[StepPhase::kQuantise], -profile[StepPhase::kTelemetry]);
+  EXPECT_DOUBLE_EQ(profile[StepPhase::kQuantize], -profile[StepPhase::kTelemetry]);
 }
 
 TEST(TensorObserver, OperandsOfNanAreRowsToo) {
@@ -140,7 +140,7 @@ TEST(TensorObserver, OperandsOfNanAreRowsToo) {
   QuantizeOptions options;
   options.format = ParseFormat("bf16").spec;
   options.scale_rule = ScaleRule::kNone;
-  observer.Quantised("head",
+  observer.Quantized("head",
                      LinearOperand::kInputGradientG,
                      HostMatrix(std::span(values), {1, 2}),
                      Quantize(values, {1, 2}, options));

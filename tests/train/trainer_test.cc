@@ -763,13 +763,13 @@ struct Guest final : PassObserver<float> {
     if (role == TensorRole::kActivation && point == "embedding") values.Row(0)[0] += added;
   }
   void Input(std::string_view, MatrixSpan<const float>) override { ++inputs; }
-  void Quantised(std::string_view, LinearOperand, In<float>, const QuantizedMatrix&) override {
-    ++quantised;
+  void Quantized(std::string_view, LinearOperand, In<float>, const QuantizedMatrix&) override {
+    ++quantized;
   }
   void Multiplied(std::string_view, LinearGemm) override { ++products; }
 
   float added = 0;
-  size_t activations = 0, gradients = 0, inputs = 0, quantised = 0, products = 0;
+  size_t activations = 0, gradients = 0, inputs = 0, quantized = 0, products = 0;
 };
 
 TEST(Trainer, AnObserverSeesTrainingPassesAndChangesNothingByItself) {
@@ -783,7 +783,7 @@ TEST(Trainer, AnObserverSeesTrainingPassesAndChangesNothingByItself) {
   trainer.Step();
   EXPECT_EQ(guest.inputs, layers);
   EXPECT_EQ(guest.products, 3 * layers);
-  EXPECT_EQ(guest.quantised, 3 * layers);  // X, W and G, each once
+  EXPECT_EQ(guest.quantized, 3 * layers);  // X, W and G, each once
   EXPECT_GT(guest.activations, layers);
   EXPECT_GT(guest.gradients, layers);
   trainer.Validate();

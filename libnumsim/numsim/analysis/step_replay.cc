@@ -37,11 +37,11 @@ class ReplayObserver<float> final : public PassObserver<float> {
     if (next_ != nullptr) next_->Input(layer, x);
   }
 
-  void Quantised(std::string_view layer,
+  void Quantized(std::string_view layer,
                  LinearOperand operand,
                  In<float> original,
-                 const QuantizedMatrix& quantised) override {
-    if (next_ != nullptr) next_->Quantised(layer, operand, original, quantised);
+                 const QuantizedMatrix& quantized) override {
+    if (next_ != nullptr) next_->Quantized(layer, operand, original, quantized);
   }
 
   void Multiplied(std::string_view layer, LinearGemm product) override {

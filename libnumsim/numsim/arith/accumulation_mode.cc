@@ -81,55 +81,55 @@ uint32_t ChunkedDot(size_t chunk, const DotOperand& a, const DotOperand& b) {
   return total.code;
 }
 
-Unrounded Sum(const AccumulationMode& rule, const DotOperand& a, const DotOperand& b) {
-  switch (rule.kind) {
+Unrounded Sum(const AccumulationMode& mode, const DotOperand& a, const DotOperand& b) {
+  switch (mode.kind) {
     case AccumulationKind::kExact:
       return ExactDot(a, b);
     case AccumulationKind::kFloat64:
       return F64Dot(a, b);
     case AccumulationKind::kFormat:
     case AccumulationKind::kFormatUnfused: {
-      const bool fused = rule.kind == AccumulationKind::kFormat;
-      return ExactValue(rule.format, SequentialDot(rule.format, fused, a, b));
+      const bool fused = mode.kind == AccumulationKind::kFormat;
+      return ExactValue(mode.format, SequentialDot(mode.format, fused, a, b));
     }
     case AccumulationKind::kChunked:
-      return ExactValue(kFp32, ChunkedDot(static_cast<size_t>(rule.chunk), a, b));
+      return ExactValue(kFp32, ChunkedDot(static_cast<size_t>(mode.chunk), a, b));
     case AccumulationKind::kAligned:
-      return ExactValue(kFp32, AlignedSum(rule, a, b));
+      return ExactValue(kFp32, AlignedSum(mode, a, b));
     case AccumulationKind::kAlignedDown:
-      return ExactValue(kFp32, AlignedDownSum(rule, a, b));
+      return ExactValue(kFp32, AlignedDownSum(mode, a, b));
     case AccumulationKind::kExactChunks:
-      return ExactValue(kFp32, ExactChunkSum(rule, a, b));
+      return ExactValue(kFp32, ExactChunkSum(mode, a, b));
     case AccumulationKind::kFlushedPairs:
-      return ExactValue(kFp32, FlushedPairSum(rule, a, b));
+      return ExactValue(kFp32, FlushedPairSum(mode, a, b));
     case AccumulationKind::kLibrary:
       break;
   }
-  NUMSIM_CHECK(false, "rule library has no stated order of summation ({})", a.values.size());
+  NUMSIM_CHECK(false, "mode library has no stated order of summation ({})", a.values.size());
   return {};
 }
 
 }  // namespace
 
-Unrounded Accumulate(const AccumulationMode& rule,
+Unrounded Accumulate(const AccumulationMode& mode,
                      const DotOperand& a,
                      const DotOperand& b) noexcept {
   NUMSIM_CHECK(a.values.size() == b.values.size(),
                "vectors of {} and {} elements",
                a.values.size(),
                b.values.size());
-  Unrounded sum = Sum(rule, a, b);
+  Unrounded sum = Sum(mode, a, b);
   if (sum.kind == NumberKind::kNan) sum.negative = false;
   return sum;
 }
 
-uint32_t NanResult(const AccumulationMode& rule) {
-  return rule.kind == AccumulationKind::kAligned ? 0x7FFFFFFF : 0x7FC00000;
+uint32_t NanResult(const AccumulationMode& mode) {
+  return mode.kind == AccumulationKind::kAligned ? 0x7FFFFFFF : 0x7FC00000;
 }
 
-bool IsOrderedMode(const AccumulationMode& rule) {
-  return rule.kind == AccumulationKind::kFloat64 || rule.kind == AccumulationKind::kChunked ||
-         (rule.kind == AccumulationKind::kFormat && rule.format == kFp32);
+bool IsOrderedMode(const AccumulationMode& mode) {
+  return mode.kind == AccumulationKind::kFloat64 || mode.kind == AccumulationKind::kChunked ||
+         (mode.kind == AccumulationKind::kFormat && mode.format == kFp32);
 }
 
 }  // namespace numsim

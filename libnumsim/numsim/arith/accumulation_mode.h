@@ -70,7 +70,7 @@ struct AccumulationMode {
 
 // Returns true for the modes fp32, fp64 and fp32-chunked, which add one product after another in
 // float32 or float64. A device has them for operands of every format, beside its tensor cores.
-bool IsOrderedMode(const AccumulationMode& rule);
+bool IsOrderedMode(const AccumulationMode& mode);
 
 // Tensor cores add `chunk` products at a time to acc, a float32 accumulator that begins as +0. An
 // incomplete chunk at the end, or an incomplete group of 32 of kBytePairs, is padded with +0.
@@ -108,7 +108,7 @@ bool IsOrderedMode(const AccumulationMode& rule);
 // A named accumulation mode: the behaviour of a device.
 struct AccumulationModeRow {
   std::string_view name;
-  AccumulationMode rule;
+  AccumulationMode mode;
   std::string_view operands;  // names of the formats that it is for: "e4m3fn, e5m2"; see IsFor()
   bool measured;              // by this project on a device, bit for bit; else reported by others
   size_t measured_inner;    // longest inner dimension that was compared; 0 if not measured. Beyond
@@ -137,12 +137,12 @@ void CheckOperands(std::string_view text,
 AccumulationMode ParseAccumulationMode(std::string_view text);
 // Does the same for every text except `library`, which it treats like an unknown text.
 AccumulationMode ParseOrderedAccumulationMode(std::string_view text);
-// Returns the name of the first table row with this mode, or else DefinitionText(rule).
+// Returns the name of the first table row with this mode, or else DefinitionText(mode).
 // ParseAccumulationMode(ToString(r)) == r for every r that ParseAccumulationMode returned.
-std::string ToString(const AccumulationMode& rule);
+std::string ToString(const AccumulationMode& mode);
 // Returns the definition of the mode without the names of the table: one of the texts above, or a
 // description in words if there is none.
-std::string DefinitionText(const AccumulationMode& rule);
+std::string DefinitionText(const AccumulationMode& mode);
 
 // One operand of a dot product: float32 values on the grid of `format`, which matters only for the
 // exponent of subnormals.
@@ -155,12 +155,12 @@ struct DotOperand {
 // kExact it is the exact sum rounded to odd (see Unrounded), for kFloat64 exactly a float64 value,
 // otherwise exactly a float32 value. A NaN is positive. Requires values of equal size and a kind
 // other than kLibrary.
-Unrounded Accumulate(const AccumulationMode& rule,
+Unrounded Accumulate(const AccumulationMode& mode,
                      const DotOperand& a,
                      const DotOperand& b) noexcept;
 
 // Returns the bits of a float32 NaN result in this mode: 0x7FFFFFFF for NVIDIA's tensor cores
 // (kAligned), 0x7FC00000 otherwise.
-uint32_t NanResult(const AccumulationMode& rule);
+uint32_t NanResult(const AccumulationMode& mode);
 
 }  // namespace numsim

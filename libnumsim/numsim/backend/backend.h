@@ -32,7 +32,7 @@ void ForceBackend(std::string_view name);
 bool ForceBackendFromEnvironment();
 
 // Returns the name of the active backend.
-std::string_view SimdTargetName();
+std::string_view BackendName();
 
 // Returns true if the active backend is the scalar reference.
 bool UsesScalarReference() noexcept;

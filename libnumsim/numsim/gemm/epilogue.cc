@@ -101,22 +101,22 @@ std::string_view DefinitionText(Epilogue epilogue) {
 
 void Gemm(const GemmOperand& a,
           const GemmOperand& b,
-          const AccumulationMode& rule,
+          const AccumulationMode& mode,
           Epilogue epilogue,
           std::span<float> out) {
-  if (epilogue == Epilogue::kFloat64) return Gemm(a, b, rule, out);
+  if (epilogue == Epilogue::kFloat64) return Gemm(a, b, mode, out);
   RequireHost("Gemm", {a.place, b.place});
   CheckProduct(a, b, out.size());
   if (out.empty()) return;
   const bool cublas = epilogue == Epilogue::kCublasLt;
   const bool one_scale = cublas && HasOneScale(a) && HasOneScale(b);
   const Epilogue used = one_scale ? Epilogue::kFloat32Product : epilogue;
-  const float nan = std::bit_cast<float>(NanResult(rule));
+  const float nan = std::bit_cast<float>(NanResult(mode));
   const size_t length = SegmentLength(a, b);
   std::vector<float> sums(out.size());
   for (size_t s = 0; s == 0 || s * length < a.inner; ++s) {
     const size_t begin = s * length, end = std::min(begin + length, a.inner);
-    Gemm(Part(a, begin, end).operand(), Part(b, begin, end).operand(), rule, std::span(sums));
+    Gemm(Part(a, begin, end).operand(), Part(b, begin, end).operand(), mode, std::span(sums));
     ParallelFor(a.rows, 16, [&](size_t first, size_t last) {
       for (size_t i = first; i < last; ++i) {
         for (size_t j = 0; j < b.rows; ++j) {

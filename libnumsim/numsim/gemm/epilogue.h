@@ -28,13 +28,13 @@ Epilogue ParseEpilogue(std::string_view text);
 // Returns the formula, for people.
 std::string_view DefinitionText(Epilogue epilogue);
 
-// Computes Gemm(a, b, rule, out) on the host with another store: S is the sum as a float32 (rounded
+// Computes Gemm(a, b, mode, out) on the host with another store: S is the sum as a float32 (rounded
 // once, under the modes whose sums have more bits), and t is what the epilogue makes of it. With
 // several segments, out is the float32 sum of their t, in order, from the first. Requires and throws
 // what Gemm does.
 void Gemm(const GemmOperand& a,
           const GemmOperand& b,
-          const AccumulationMode& rule,
+          const AccumulationMode& mode,
           Epilogue epilogue,
           std::span<float> out);
 

@@ -15,6 +15,7 @@
 #include "numsim/gemm/internal/gemm_paths.h"
 #include "numsim/gemm/internal/gemm_paths_digits.h"
 #include "numsim/gemm/internal/gemm_paths_int8.h"
+#include "numsim/gemm/internal/gemm_place_device.h"
 #include "numsim/gemm/internal/gemm_tiles.h"
 
 namespace numsim {
@@ -54,12 +55,12 @@ class ScaledStore {
  public:
   ScaledStore(const GemmOperand& a,
               const GemmOperand& b,
-              const AccumulationMode& rule,
+              const AccumulationMode& mode,
               size_t segment,
               std::span<float> out)
       : segment_(segment),
         cols_(b.rows),
-        nan_(std::bit_cast<float>(NanResult(rule))),
+        nan_(std::bit_cast<float>(NanResult(mode))),
         out_(out),
         scales_a_(ScalesOf(a, segment, ScratchUse::kScalesA)),
         scales_b_(ScalesOf(b, segment, ScratchUse::kScalesB)),
@@ -91,7 +92,7 @@ class ScaledStore {
 struct Problem {
   const GemmOperand& a;
   const GemmOperand& b;
-  const AccumulationMode& rule;
+  const AccumulationMode& mode;
   OperandRange range_a = {}, range_b = {};  // set only if NeedsRanges
 };
 
@@ -117,29 +118,29 @@ AlignedFactor FactorOf(const GemmOperand& operand, const OperandRange& range) {
           in_window};
 }
 
-bool IsAlignedInVectors(const AccumulationMode& rule) {
-  return rule.kind == AccumulationKind::kAligned && rule.order != ProductOrder::kEvenOdd;
+bool IsAlignedInVectors(const AccumulationMode& mode) {
+  return mode.kind == AccumulationKind::kAligned && mode.order != ProductOrder::kEvenOdd;
 }
 
-bool IsFloat32(const AccumulationMode& rule) {
-  return rule.kind == AccumulationKind::kChunked ||
-         (rule.kind == AccumulationKind::kFormat && rule.format == kFp32);
+bool IsFloat32(const AccumulationMode& mode) {
+  return mode.kind == AccumulationKind::kChunked ||
+         (mode.kind == AccumulationKind::kFormat && mode.format == kFp32);
 }
 
 // True if the mode rounds to a small format after each product.
-bool RoundsEachStep(const AccumulationMode& rule) {
-  return !IsFloat32(rule) &&
-         (rule.kind == AccumulationKind::kFormat || rule.kind == AccumulationKind::kFormatUnfused);
+bool RoundsEachStep(const AccumulationMode& mode) {
+  return !IsFloat32(mode) &&
+         (mode.kind == AccumulationKind::kFormat || mode.kind == AccumulationKind::kFormatUnfused);
 }
 
 // True if the path of this mode leaves infinities and NaN out of the sums.
 bool LeavesSpecialsOut(const Problem& p) {
-  return IsAlignedInVectors(p.rule) ||
-         (p.rule.kind == AccumulationKind::kExact && !(IsInt8(p.a) && IsInt8(p.b)));
+  return IsAlignedInVectors(p.mode) ||
+         (p.mode.kind == AccumulationKind::kExact && !(IsInt8(p.a) && IsInt8(p.b)));
 }
 
 bool NeedsRanges(const Problem& p) {
-  return LeavesSpecialsOut(p) || RoundsEachStep(p.rule) || (IsFloat32(p.rule) && !TileIsFused());
+  return LeavesSpecialsOut(p) || RoundsEachStep(p.mode) || (IsFloat32(p.mode) && !TileIsFused());
 }
 
 template <class Path, class Store>
@@ -176,16 +177,16 @@ bool StoreSums(const std::vector<double>& sums, const Problem& p, const Store& s
 }
 
 bool RunFormat(const Problem& p, InnerRange range, const ScaledStore& store) {
-  if (p.rule.format.mantissa_bits > kMaxStepMantissa || !ProductsFitFloat32(p)) return false;
+  if (p.mode.format.mantissa_bits > kMaxStepMantissa || !ProductsFitFloat32(p)) return false;
   std::vector<double> sums;
-  FormatSums(p.a, p.b, p.rule, range, sums);
+  FormatSums(p.a, p.b, p.mode, range, sums);
   return StoreSums(sums, p, store);
 }
 
 template <class Store>
 void RunReference(const Problem& p, InnerRange range, const Store& store) {
   std::vector<double> sums;
-  ReferenceSums(p.a, p.b, p.rule, range, sums);
+  ReferenceSums(p.a, p.b, p.mode, range, sums);
   StoreSums(sums, p, store);
 }
 
@@ -213,53 +214,52 @@ bool RunExact(const Problem& p, InnerRange range, const ScaledStore& store) {
 }
 
 bool RunAligned(const Problem& p, InnerRange range, const ScaledStore& store) {
-  const auto lanes = LanesForAligned(p.rule, FactorOf(p.a, p.range_a), FactorOf(p.b, p.range_b));
+  const auto lanes = LanesForAligned(p.mode, FactorOf(p.a, p.range_a), FactorOf(p.b, p.range_b));
   if (!lanes) return false;
   if (*lanes == AlignedLanes::kFloatTiles) {
     return RunPath(
-        AlignedTilesPath(p.a, p.range_a, p.b, p.range_b, p.rule, *lanes), p, range, store);
+        AlignedTilesPath(p.a, p.range_a, p.b, p.range_b, p.mode, *lanes), p, range, store);
   }
-  return RunPath(AlignedPath(p.a, p.range_a, p.b, p.range_b, p.rule, *lanes), p, range, store);
+  return RunPath(AlignedPath(p.a, p.range_a, p.b, p.range_b, p.mode, *lanes), p, range, store);
 }
 
 // Computes one segment with vector kernels of the active target. Returns false if there are none
 // for it.
 bool RunInVectors(const Problem& p, InnerRange range, const ScaledStore& store) {
   if (UsesScalarReference()) return false;
-  if (IsFloat32(p.rule)) {
+  if (IsFloat32(p.mode)) {
     if (!TileIsFused() && !ProductsFitFloat32(p)) return false;
     const size_t promote =
-        p.rule.kind == AccumulationKind::kChunked ? static_cast<size_t>(p.rule.chunk) : 0;
+        p.mode.kind == AccumulationKind::kChunked ? static_cast<size_t>(p.mode.chunk) : 0;
     return RunPath(Float32Path<float>(p.a, p.b, promote), p, range, store);
   }
-  if (p.rule.kind == AccumulationKind::kFloat64 && Float64Tile().rows != 0) {
+  if (p.mode.kind == AccumulationKind::kFloat64 && Float64Tile().rows != 0) {
     return RunPath(Float64Path(p.a, p.b, Slice{}, Slice{}), p, range, store);
   }
-  if (p.rule.kind == AccumulationKind::kExact) return RunExact(p, range, store);
-  if (IsAlignedInVectors(p.rule)) return RunAligned(p, range, store);
-  return RoundsEachStep(p.rule) && RunFormat(p, range, store);
+  if (p.mode.kind == AccumulationKind::kExact) return RunExact(p, range, store);
+  if (IsAlignedInVectors(p.mode)) return RunAligned(p, range, store);
+  return RoundsEachStep(p.mode) && RunFormat(p, range, store);
 }
 
 }  // namespace
 
-void GemmByRule(const GemmOperand& a,
-                const GemmOperand& b,
-                const AccumulationMode& rule,
-                std::span<float> out) {
-  RequireHost("GemmByRule", {a.place, b.place});
+void Gemm(const GemmOperand& a,
+          const GemmOperand& b,
+          const AccumulationMode& mode,
+          std::span<float> out) {
+  RequireHost("Gemm with a result on the host", {a.place, b.place});
   CheckProduct(a, b, out.size());
-  NUMSIM_REQUIRE(rule.kind != AccumulationKind::kLibrary,
-                 "GemmByRule: mode library has no stated order, expected another mode");
   if constexpr (NUMSIM_HAVE_CUDA) {
-    if (UsesDevice() && MultipliesOffloaded(a, b, rule)) return GemmOnDevice(a, b, rule, out);
+    if (UsesDevice() && MultipliesOffloaded(a, b, mode)) return GemmOnDevice(a, b, mode, out);
   }
   if (out.empty()) return;
   if (a.inner == 0) {
     std::fill(out.begin(), out.end(), 0.0f);
     return;
   }
+  if (mode.kind == AccumulationKind::kLibrary) return GemmByLibrary(a, b, out);
   const size_t length = SegmentLength(a, b);
-  Problem p{a, b, rule};
+  Problem p{a, b, mode};
   const bool vectors = !UsesScalarReference();
   if (vectors && NeedsRanges(p)) {
     p.range_a = RangeOf(a);
@@ -268,14 +268,29 @@ void GemmByRule(const GemmOperand& a,
   bool left_out = false;
   for (size_t s = 0; s * length < a.inner; ++s) {
     const InnerRange range{s * length, std::min((s + 1) * length, a.inner)};
-    const ScaledStore store(a, b, rule, s, out);
+    const ScaledStore store(a, b, mode, s, out);
     if (RunInVectors(p, range, store)) {
       left_out = LeavesSpecialsOut(p);
       continue;
     }
     RunReference(p, range, store);
   }
-  if (left_out) PutSpecials(a, p.range_a, b, p.range_b, rule, length, out);
+  if (left_out) PutSpecials(a, p.range_a, b, p.range_b, mode, length, out);
+}
+
+void Gemm(const GemmOperand& a,
+          const GemmOperand& b,
+          const AccumulationMode& mode,
+          MatrixSpan<float> out) {
+  NUMSIM_REQUIRE(a.place == out.place && b.place == out.place,
+                 "Gemm: operands on the {} and the {}, the result on the {}, expected one place",
+                 ToString(a.place),
+                 ToString(b.place),
+                 ToString(out.place));
+  if constexpr (NUMSIM_HAVE_CUDA) {
+    if (!out.place.IsHost()) return GemmAtPlace(a, b, mode, out);
+  }
+  Gemm(a, b, mode, out.Span());
 }
 
 bool GemmInt32(const GemmOperand& a, const GemmOperand& b, std::span<int32_t> out) {

@@ -49,7 +49,7 @@ struct GemmOperand {
 //
 // If an operand has scales along the inner dimension, they cut it into segments; otherwise there
 // is one segment. Within a segment, S is the sum of the products of values under accumulation mode
-// `rule` (scalar definition: arith/accumulation_mode.h). S is scaled when it is stored:
+// `mode` (scalar definition: arith/accumulation_mode.h). S is scaled when it is stored:
 //   t = fl32(fl64(S * (sa * sb)))        sa * sb is exact in float64
 // Under mode exact, S is the exact sum rounded to odd to float64, so without scales t is rounded
 // once. With several segments, out is the float32 sum of their t, in order, from the first.
@@ -57,14 +57,14 @@ struct GemmOperand {
 // Requires operands on the host, equal inner, equal segment lengths if both operands have segments,
 // spans of rows * inner elements, scales for every row and segment, and out.size() == a.rows * b.rows.
 // Throws Error otherwise, and under backend cuda if a device call fails, e.g. for lack of memory. NaN
-// results are NanResult(rule). inner == 0 gives +0. The bits do not depend on backend, thread count or
+// results are NanResult(mode). inner == 0 gives +0. The bits do not depend on backend, thread count or
 // `transposed`, except under mode library. That multiplies the scales into the operands first; or,
 // where it multiplies bf16 (codes of it, and formats within it where AMX makes that faster) without
 // scales along the inner dimension, it scales the result. Under mode exact, int8 operands (the two's
 // complement grid, including -128) are added as integers, up to inner == 2^38.
 void Gemm(const GemmOperand& a,
           const GemmOperand& b,
-          const AccumulationMode& rule,
+          const AccumulationMode& mode,
           std::span<float> out);
 
 // Does the same for operands and a contiguous result at one place. A bf16 result, on a device, is t
@@ -80,15 +80,8 @@ void Gemm(const GemmOperand& a,
 // device are those of the host, except under mode library. No call waits for the device.
 void Gemm(const GemmOperand& a,
           const GemmOperand& b,
-          const AccumulationMode& rule,
+          const AccumulationMode& mode,
           MatrixSpan<float> out);
-
-// Does the same as Gemm, for every accumulation mode except library, for which it throws Error. A
-// program that calls only this function needs no linear algebra library.
-void GemmByRule(const GemmOperand& a,
-                const GemmOperand& b,
-                const AccumulationMode& rule,
-                std::span<float> out);
 
 // Writes the exact sums of Gemm as integers, ignoring scales. Returns false if a sum does not fit
 // int32; such an element becomes the nearest int32. Requires operands of int8 codes and sizes as

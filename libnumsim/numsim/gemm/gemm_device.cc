@@ -32,32 +32,32 @@ bool AreFloat8(const FormatSpec& a, const FormatSpec& b) {
 }
 
 const AccumulationMode& HopperFp8Fast() {
-  static const AccumulationMode rule = ParseAccumulationMode("hopper-fp8-fast");
-  return rule;
+  static const AccumulationMode mode = ParseAccumulationMode("hopper-fp8-fast");
+  return mode;
 }
 const AccumulationMode& HopperFp8() {
-  static const AccumulationMode rule = ParseAccumulationMode("hopper-fp8");
-  return rule;
+  static const AccumulationMode mode = ParseAccumulationMode("hopper-fp8");
+  return mode;
 }
 // hopper-fp16 is the same mode.
 const AccumulationMode& HopperBf16() {
-  static const AccumulationMode rule = ParseAccumulationMode("hopper-bf16");
-  return rule;
+  static const AccumulationMode mode = ParseAccumulationMode("hopper-bf16");
+  return mode;
 }
 
-bool IsLibrary(const AccumulationMode& rule) { return rule.kind == AccumulationKind::kLibrary; }
+bool IsLibrary(const AccumulationMode& mode) { return mode.kind == AccumulationKind::kLibrary; }
 
 std::string Text(const DeviceGemmOperand& a,
                  const DeviceGemmOperand& b,
-                 const AccumulationMode& rule) {
-  return fmt::format("{} {} x {} times {} {} x {} under rule {}",
+                 const AccumulationMode& mode) {
+  return fmt::format("{} {} x {} times {} {} x {} under mode {}",
                      ToString(a.format),
                      a.rows,
                      a.inner,
                      ToString(b.format),
                      b.inner,
                      b.rows,
-                     ToString(rule));
+                     ToString(mode));
 }
 
 void CheckOperand(const DeviceGemmOperand& x) {
@@ -75,21 +75,21 @@ void CheckOperand(const DeviceGemmOperand& x) {
 
 void CheckProduct(const DeviceGemmOperand& a,
                   const DeviceGemmOperand& b,
-                  const AccumulationMode& rule,
+                  const AccumulationMode& mode,
                   size_t results) {
   CheckOperand(a);
   CheckOperand(b);
   NUMSIM_REQUIRE(a.inner == b.inner && results == a.rows * b.rows,
                  "Gemm: {}: {} results, expected {} and equal inner dimensions",
-                 Text(a, b, rule),
+                 Text(a, b, mode),
                  results,
                  a.rows * b.rows);
-  if (!MultipliesOnDevice(a.format, b.format, rule)) {
-    throw Error::Format("the device has no product {}", Text(a, b, rule));
+  if (!MultipliesOnDevice(a.format, b.format, mode)) {
+    throw Error::Format("the device has no product {}", Text(a, b, mode));
   }
   if (a.format == kInt8 && a.inner > kMostInt8Products) {
     throw Error::Format("{}: sums of more than {} products of int8 may not fit 32 bits",
-                        Text(a, b, rule),
+                        Text(a, b, mode),
                         kMostInt8Products);
   }
 }
@@ -119,19 +119,19 @@ LibraryProblem PreparedForLibrary(const DeviceGemmOperand& a,
 void MultiplyOrThrow(const LibraryProblem& p,
                      const LibraryOptions& options,
                      void* out,
-                     const AccumulationMode& rule,
+                     const AccumulationMode& mode,
                      GemmScratch& parts,
                      DeviceStream& stream) {
   if (!parts.library.Multiply(p.a, p.b, options, out, stream)) {
-    throw Error::Format("{} has no algorithm for {}", DeviceGemmLibrary(), Text(p.a, p.b, rule));
+    throw Error::Format("{} has no algorithm for {}", DeviceGemmLibrary(), Text(p.a, p.b, mode));
   }
 }
 
-LibraryOptions OptionsOf(const DeviceGemmOperand& a, const AccumulationMode& rule) {
+LibraryOptions OptionsOf(const DeviceGemmOperand& a, const AccumulationMode& mode) {
   LibraryOptions options;
   options.result = a.format == kInt8 ? LibraryResult::kInt32 : LibraryResult::kFloat32;
-  options.fast_accumulation = IsFloat8(a.format) && rule != HopperFp8();
-  options.ordered = !IsLibrary(rule);
+  options.fast_accumulation = IsFloat8(a.format) && mode != HopperFp8();
+  options.ordered = !IsLibrary(mode);
   return options;
 }
 
@@ -143,7 +143,7 @@ bool IsScaled(const DeviceGemmOperand& a, const DeviceGemmOperand& b) {
 // numsim pass has to follow or cuBLASLt has no algorithm.
 bool MultipliesInOne(const LibraryProblem& p,
                      LibraryOptions options,
-                     const AccumulationMode& rule,
+                     const AccumulationMode& mode,
                      MatrixSpan<float> out,
                      GemmScratch& parts,
                      DeviceStream& stream) {
@@ -152,7 +152,7 @@ bool MultipliesInOne(const LibraryProblem& p,
     // cuBLASLt rounds scales in its own way, which only mode library allows. It takes either one
     // scale per operand or one per row for both operands.
     const bool rows_a = p.a.scales.size() > 1, rows_b = p.b.scales.size() > 1;
-    if (!IsLibrary(rule) || !IsFloat8(p.a.format) || rows_a != rows_b) return false;
+    if (!IsLibrary(mode) || !IsFloat8(p.a.format) || rows_a != rows_b) return false;
     options.scales = true;
   }
   const bool bf16 = out.element == Element::kBfloat16;
@@ -162,29 +162,29 @@ bool MultipliesInOne(const LibraryProblem& p,
 
 void MultiplyByLibrary(const DeviceGemmOperand& a,
                        const DeviceGemmOperand& b,
-                       const AccumulationMode& rule,
+                       const AccumulationMode& mode,
                        MatrixSpan<float> out,
                        GemmScratch& parts,
                        DeviceStream& stream) {
   const LibraryProblem p = PreparedForLibrary(a, b, parts, stream);
-  const LibraryOptions options = OptionsOf(a, rule);
-  if (MultipliesInOne(p, options, rule, out, parts, stream)) return;
+  const LibraryOptions options = OptionsOf(a, mode);
+  if (MultipliesInOne(p, options, mode, out, parts, stream)) return;
   const bool integers = options.result == LibraryResult::kInt32;
   const bool in_place =
       !p.padded && !integers && out.element == Element::kFloat32 && IsAligned(out.data);
   if (!in_place) parts.sums.Reserve(p.a.rows * p.b.rows * BytesOf(options.result));
   void* const sums = in_place ? static_cast<void*>(out.data) : parts.sums.data();
-  MultiplyOrThrow(p, options, sums, rule, parts, stream);
+  MultiplyOrThrow(p, options, sums, mode, parts, stream);
   const SumType type = integers ? SumType::kInt32 : SumType::kFloat32;
-  const float nan = std::bit_cast<float>(NanResult(rule));
+  const float nan = std::bit_cast<float>(NanResult(mode));
   StoreScaled({sums, type, p.b.rows}, a.scales, b.scales, nan, out, stream);
 }
 
 bool ServesOwn(const DeviceGemmOperand& a,
                const DeviceGemmOperand& b,
-               const AccumulationMode& rule,
+               const AccumulationMode& mode,
                MatrixSpan<float> out) {
-  const bool follows = a.format == kInt8 || rule == HopperFp8Fast();
+  const bool follows = a.format == kInt8 || mode == HopperFp8Fast();
   return follows && ServesHopperPrepared(a, b, out);
 }
 
@@ -196,13 +196,13 @@ bool PrefersOwn(const DeviceGemmOperand& a, const DeviceGemmOperand& b) {
 
 bool UsesOwn(const DeviceGemmOperand& a,
              const DeviceGemmOperand& b,
-             const AccumulationMode& rule,
+             const AccumulationMode& mode,
              MatrixSpan<float> out,
              DeviceGemmEngine engine) {
   if (engine == DeviceGemmEngine::kLibrary) return false;
-  const bool serves = ServesOwn(a, b, rule, out);
+  const bool serves = ServesOwn(a, b, mode, out);
   if (engine == DeviceGemmEngine::kOwn && !serves) {
-    throw Error::Format("engine own has no product {}", Text(a, b, rule));
+    throw Error::Format("engine own has no product {}", Text(a, b, mode));
   }
   return serves && (engine == DeviceGemmEngine::kOwn || PrefersOwn(a, b));
 }
@@ -220,23 +220,23 @@ DeviceGemmEngine ParseDeviceGemmEngine(std::string_view text) {
   throw Error::Format("unknown engine '{}': expected auto, library or own", text);
 }
 
-bool MultipliesOnDevice(const FormatSpec& a, const FormatSpec& b, const AccumulationMode& rule) {
+bool MultipliesOnDevice(const FormatSpec& a, const FormatSpec& b, const AccumulationMode& mode) {
   const bool wide = a == b && (a == kBf16 || a == kFp16);
-  if (AreInt8(a, b)) return rule.kind == AccumulationKind::kExact;
-  if (IsLibrary(rule)) return wide || AreFloat8(a, b);
+  if (AreInt8(a, b)) return mode.kind == AccumulationKind::kExact;
+  if (IsLibrary(mode)) return wide || AreFloat8(a, b);
   if (!Device().IsHopper()) return false;
-  if (wide) return rule == HopperBf16();
-  return AreFloat8(a, b) && (rule == HopperFp8Fast() || rule == HopperFp8());
+  if (wide) return mode == HopperBf16();
+  return AreFloat8(a, b) && (mode == HopperFp8Fast() || mode == HopperFp8());
 }
 
 bool ServesShape(const DeviceGemmOperand& a,
                  const DeviceGemmOperand& b,
-                 const AccumulationMode& rule,
+                 const AccumulationMode& mode,
                  Place place) {
   if (a.rows == 0 || b.rows == 0 || a.inner == 0) return true;
   void* const aligned = reinterpret_cast<void*>(uintptr_t{1} << 20);
   const MatrixSpan<float> out = FloatMatrix(aligned, Element::kFloat32, {a.rows, b.rows}, place);
-  if (ServesOwn(a, b, rule, out)) return true;
+  if (ServesOwn(a, b, mode, out)) return true;
   // The sizes and orders that Prepared would give.
   const auto prepared = [&](DeviceGemmOperand x) {
     x.codes = aligned;
@@ -246,27 +246,27 @@ bool ServesShape(const DeviceGemmOperand& a,
     return x;
   };
   DeviceLibrary& library = place.Context().Get<GemmScratch>().library;
-  return library.Describe(prepared(a), prepared(b), OptionsOf(a, rule), aligned) != "none";
+  return library.Describe(prepared(a), prepared(b), OptionsOf(a, mode), aligned) != "none";
 }
 
 void Gemm(const DeviceGemmOperand& a,
           const DeviceGemmOperand& b,
-          const AccumulationMode& rule,
+          const AccumulationMode& mode,
           MatrixSpan<float> out,
           DeviceGemmEngine engine) {
-  CheckProduct(a, b, rule, out.Elements());
+  CheckProduct(a, b, mode, out.Elements());
   NUMSIM_REQUIRE(out.rows == a.rows && out.cols == b.rows && out.Contiguous(),
                  "Gemm: {}: {} x {} results",
-                 Text(a, b, rule),
+                 Text(a, b, mode),
                  out.rows,
                  out.cols);
   if (out.Elements() == 0) return;
   DeviceStream& stream = out.place.Stream();
   if (a.inner == 0) return device_memory::FillBytes(out.data, 0, out.Bytes(), stream);
-  if (UsesOwn(a, b, rule, out, engine)) {
+  if (UsesOwn(a, b, mode, out, engine)) {
     return MultiplyPrepared(a, b, out, cuda::MultiplyHopper);
   }
-  MultiplyByLibrary(a, b, rule, out, out.place.Context().Get<GemmScratch>(), stream);
+  MultiplyByLibrary(a, b, mode, out, out.place.Context().Get<GemmScratch>(), stream);
 }
 
 void GemmInt32(const DeviceGemmOperand& a, const DeviceGemmOperand& b, MatrixSpan<int32_t> out) {

@@ -41,14 +41,14 @@ DeviceGemmEngine ParseDeviceGemmEngine(std::string_view text);
 inline constexpr size_t kMostInt8Products = 133144;
 inline constexpr size_t kMostProductsOfAnyInt8 = 131071;
 
-// Returns true if this device computes GEMMs of formats `a` and `b` under accumulation mode `rule`.
+// Returns true if this device computes GEMMs of formats `a` and `b` under `mode`.
 // Bit for bit as the mode defines them:
 //   int8 x int8              exact                        inner <= kMostInt8Products
 //   fp8 x fp8                hopper-fp8-fast, hopper-fp8  on Hopper; not e5m2 x e5m2
 //   bf16 x bf16, fp16 x fp16 hopper-bf16, hopper-fp16     on Hopper
 // With whatever bits cuBLASLt gives: bf16 x bf16, fp16 x fp16 and fp8 x fp8 (not e5m2 x e5m2) under
 // mode library.
-bool MultipliesOnDevice(const FormatSpec& a, const FormatSpec& b, const AccumulationMode& rule);
+bool MultipliesOnDevice(const FormatSpec& a, const FormatSpec& b, const AccumulationMode& mode);
 
 // Tensor cores of Hopper add so many products of 8-bit codes, or a multiple, before scales of blocks
 // are applied.
@@ -60,11 +60,11 @@ inline constexpr size_t kBlockProducts = 128;
 // length, which then do it. Requires formats and a mode of MultipliesOnDevice; asks no device.
 inline bool TakesBlocks(const FormatSpec& a,
                         const FormatSpec& b,
-                        const AccumulationMode& rule,
+                        const AccumulationMode& mode,
                         size_t block) {
   return a.StorageBytes() == 1 && b.StorageBytes() == 1 && block % kBlockProducts == 0 &&
-         rule.kind != AccumulationKind::kLibrary &&
-         (rule.promote == 0 || static_cast<size_t>(rule.promote) == block);
+         mode.kind != AccumulationKind::kLibrary &&
+         (mode.promote == 0 || static_cast<size_t>(mode.promote) == block);
 }
 
 // Returns true if Gemm serves operands of these formats and sizes in that mode, with scales, at
@@ -72,14 +72,14 @@ inline bool TakesBlocks(const FormatSpec& a,
 // MultipliesOnDevice; reads no codes.
 bool ServesShape(const DeviceGemmOperand& a,
                  const DeviceGemmOperand& b,
-                 const AccumulationMode& rule,
+                 const AccumulationMode& mode,
                  Place place);
 
 // Writes out(i, j) = t, or t rounded to bf16 (nearest even): a.rows x b.rows, row-major. As in
-// gemm.h, t = fl32(fl64(S * (sa * sb))), with S the sum under accumulation mode `rule`. Under mode
+// gemm.h, t = fl32(fl64(S * (sa * sb))), with S the sum under `mode`. Under mode
 // library the order of the sum, the rounding of the scales and the NaN are cuBLASLt's.
 // Requires equal inner, codes and out aligned to their element's size, and no overlap.
-// A float32 NaN is NanResult(rule). A bf16 NaN is 0x7FC0, or 0x7FFF where cuBLASLt itself rounds to
+// A float32 NaN is NanResult(mode). A bf16 NaN is 0x7FC0, or 0x7FFF where cuBLASLt itself rounds to
 // bf16, which it does if there are no scales. inner == 0 gives +0.
 // Throws Error
 // - if MultipliesOnDevice is false;
@@ -92,7 +92,7 @@ bool ServesShape(const DeviceGemmOperand& a,
 // other shapes are padded in a copy. Transposed 8-bit operands are first transposed in a copy.
 void Gemm(const DeviceGemmOperand& a,
           const DeviceGemmOperand& b,
-          const AccumulationMode& rule,
+          const AccumulationMode& mode,
           MatrixSpan<float> out,
           DeviceGemmEngine engine = DeviceGemmEngine::kAuto);
 

@@ -11,7 +11,7 @@
 namespace numsim {
 namespace {
 
-constexpr Keyword<LinearOp> kSteps[] = {
+constexpr Keyword<LinearOp> kOps[] = {
     {"quantize X", LinearOp::kQuantizeX},
     {"quantize W", LinearOp::kQuantizeW},
     {"forward product", LinearOp::kForwardProduct},
@@ -22,7 +22,7 @@ constexpr Keyword<LinearOp> kSteps[] = {
     {"quantize X^T", LinearOp::kQuantizeXTransposed},
     {"weight gradient product", LinearOp::kWeightGradientProduct},
     {"dequantize X", LinearOp::kDequantizeX},
-    {"keep X", LinearOp::kKeepX},
+    {"keep X", LinearOp::kSaveX},
 };
 
 void CheckMatrix(const char* tensor, In<float> matrix, size_t rows, size_t cols, Place place) {
@@ -89,7 +89,7 @@ void CheckMode(const LinearRecipe& recipe, LinearGemm product) {
     const Format& b = made.container.value_or(made.b.format);
     if (IsOrderedMode(made.accumulation)) return;
     if (MultipliesOnDevice(a.spec, b.spec, made.accumulation)) return;
-    throw Error::Format("kind '{}', {} product: {} does not multiply {} by {} under rule {}",
+    throw Error::Format("kind '{}', {} product: {} does not multiply {} by {} under mode {}",
                         recipe.kind,
                         ToString(product),
                         Device().name,
@@ -101,7 +101,7 @@ void CheckMode(const LinearRecipe& recipe, LinearGemm product) {
 
 }  // namespace
 
-std::string_view ToString(LinearOp step) { return KeywordToString(kSteps, step); }
+std::string_view ToString(LinearOp op) { return KeywordToString(kOps, op); }
 
 size_t SavedMatrix::Bytes() const {
   if (const auto* values = std::get_if<Buffer<float>>(&data)) return values->View().Bytes();
@@ -155,7 +155,7 @@ void Linear::CheckShape(LinearShape shape) const {
       b.transposed = product != LinearGemm::kForward;
       if (straight && ServesShape(a, b, mode, place_)) continue;
       throw Error::Format(
-          "kind '{}', {} product of {} x {} results of {} products: {} has no algorithm under rule {} "
+          "kind '{}', {} product of {} x {} results of {} products: {} has no algorithm under mode {} "
           "that adds them in order",
           recipe_.kind,
           ToString(product),

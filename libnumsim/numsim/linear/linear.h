@@ -57,10 +57,10 @@ enum class LinearOp : uint8_t {
   kQuantizeXTransposed,
   kWeightGradientProduct,
   kDequantizeX,  // dequantises saved codes and rounds to high precision
-  kKeepX,        // saves X for backward, unless the codes of the forward GEMM are saved
+  kSaveX,        // saves X for backward, unless the codes of the forward GEMM are saved
 };
 // Returns "quantize X", "forward product", ...
-std::string_view ToString(LinearOp step);
+std::string_view ToString(LinearOp op);
 
 // Observes every operation that is actually performed. A tensor that is quantised once and used
 // twice gives one pair of calls, at its first use. An operand in fp32, or in bf16 if the tensor is
@@ -70,11 +70,11 @@ std::string_view ToString(LinearOp step);
 class LinearObserver {
  public:
   virtual ~LinearObserver() = default;
-  virtual void Begin(LinearOp step) = 0;
-  virtual void End(LinearOp step) = 0;
+  virtual void Begin(LinearOp op) = 0;
+  virtual void End(LinearOp op) = 0;
   // Receives a tensor that was quantised as the given operand, and the result. `original` is the
   // caller's matrix, not transposed. Called between Begin and End.
-  virtual void Quantised(LinearOperand /*operand*/,
+  virtual void Quantized(LinearOperand /*operand*/,
                          In<float> /*original*/,
                          const QuantizedMatrix& /*result*/) {}
 };

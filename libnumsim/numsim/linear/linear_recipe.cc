@@ -28,7 +28,7 @@ auto ParseOption(std::string_view option,
   }
 }
 
-Format ParseQuantised(std::string_view text) {
+Format ParseQuantized(std::string_view text) {
   Format format = ParseFormat(text);
   if (format.spec.Bits() > 16 || !format.spec.IsSigned()) {
     throw Error::Format("format '{}' is not a signed format of at most 16 bits", text);
@@ -86,7 +86,7 @@ void RejectOption(const LinearOptions& options, std::string_view option, bool gi
 }
 
 void RejectForeignOptions(const LinearKindRow& row, const LinearOptions& options) {
-  if (!row.Quantised()) {
+  if (!row.Quantized()) {
     RejectOption(options, "format", !options.format.empty());
     RejectOption(options, "gradient_format", !options.gradient_format.empty());
     RejectOption(options, "gradient_rounding", options.gradient_rounding != Rounding());
@@ -98,7 +98,7 @@ void RejectForeignOptions(const LinearKindRow& row, const LinearOptions& options
     throw KeyError::Format(
         "high_operands", "kind '{}' keeps codes, so they are x, w, g alone", options.kind);
   }
-  RejectOption(options, "container", !row.Quantised() && !options.container.empty());
+  RejectOption(options, "container", !row.Quantized() && !options.container.empty());
   RejectOption(options, "block", row.block == 0 && options.block != 0);
   RejectOption(options, "delayed", !row.delayed && options.delayed.has_value());
   if (options.delayed.has_value()) {
@@ -116,7 +116,7 @@ void RejectForeignOptions(const LinearKindRow& row, const LinearOptions& options
   }
 }
 
-ScaleRule QuantisedScaleRule(const LinearKindRow& row,
+ScaleRule QuantizedScaleRule(const LinearKindRow& row,
                              const LinearOptions& options,
                              const Format& format) {
   const bool scaled = UsualScaleRule(format.spec) != ScaleRule::kNone;
@@ -137,8 +137,8 @@ Choices MakeChoices(const LinearKindRow& row, const LinearOptions& options) {
       ParseOption("high_precision", options.high_precision, "bf16", ParseHighPrecision));
 
   OperandRecipe& forward = result.forward;
-  forward.format = ParseOption("format", options.format, row.format, ParseQuantised);
-  forward.scale_rule = QuantisedScaleRule(row, options, forward.format);
+  forward.format = ParseOption("format", options.format, row.format, ParseQuantized);
+  forward.scale_rule = QuantizedScaleRule(row, options, forward.format);
   forward.delayed = options.delayed.has_value();
 
   const bool e4m3 = forward.format.spec == kE4M3fn ||
@@ -148,8 +148,8 @@ Choices MakeChoices(const LinearKindRow& row, const LinearOptions& options) {
   result.gradient.format = ParseOption("gradient_format",
                                        options.gradient_format,
                                        hybrid ? std::string_view("e5m2") : forward.format.name,
-                                       ParseQuantised);
-  result.gradient.scale_rule = QuantisedScaleRule(row, options, result.gradient.format);
+                                       ParseQuantized);
+  result.gradient.scale_rule = QuantizedScaleRule(row, options, result.gradient.format);
   result.gradient.rounding = options.gradient_rounding;
   result.backward = forward;
   if (row.e5m2_backward) {
@@ -183,9 +183,9 @@ std::string ScalingOf(const LinearKindRow& row, const OperandSet& high_operands)
 
 OperandRecipe MakeOperandRecipe(const Choices& choices,
                                 char letter,
-                                const OperandRecipe& quantised) {
+                                const OperandRecipe& quantized) {
   if (letter == kHigh) return choices.high_precision;
-  OperandRecipe result = quantised;
+  OperandRecipe result = quantized;
   result.layout = LayoutOf(letter, choices.block);
   return result;
 }

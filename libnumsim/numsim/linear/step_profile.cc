@@ -8,7 +8,7 @@ namespace numsim {
 namespace {
 
 constexpr Keyword<StepPhase> kParts[] = {{"product", StepPhase::kProduct},
-                                         {"quantise", StepPhase::kQuantise},
+                                         {"quantise", StepPhase::kQuantize},
                                          {"attention", StepPhase::kAttention},
                                          {"norm", StepPhase::kNorm},
                                          {"activation", StepPhase::kActivation},

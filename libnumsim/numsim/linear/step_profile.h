@@ -10,7 +10,7 @@ namespace numsim {
 
 enum class StepPhase : uint8_t {
   kProduct,    // GEMMs of linear layers, including the scaling of stored results
-  kQuantise,   // quantising and dequantising their operands
+  kQuantize,   // quantising and dequantising their operands
   kAttention,  // including its two GEMMs forward and five backward
   kNorm,
   kActivation,

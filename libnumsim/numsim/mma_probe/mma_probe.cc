@@ -17,7 +17,7 @@ namespace {
 constexpr uint64_t kDotsOfBlock = kProbeRows * kProbeRows;
 constexpr uint64_t kBlocksToFit = 2;  // per kind and inner dimension, tried on all candidates
 constexpr size_t kFittedInner = 64;
-constexpr size_t kMostRules = 4;  // largest number of modes in the final comparison
+constexpr size_t kMostModes = 4;  // largest number of modes in the final comparison
 
 // Returns the inner dimensions to probe: one step, a few steps, and the maximum.
 std::vector<size_t> InnerDimensions(const TensorCore& unit) {
@@ -42,20 +42,20 @@ std::vector<ProbeAnswer> AnswersToFit(const TensorCore& unit) {
 }
 
 // Returns the number of dot products of `answer` that the accumulation mode reproduces.
-uint64_t SameUnder(const AccumulationMode& rule,
+uint64_t SameUnder(const AccumulationMode& mode,
                    const TensorCore& unit,
                    const ProbeAnswer& answer) {
   const ProbeBlock& block = answer.block;
   if (block.paired) {
     uint64_t same = 0;
-    for (size_t d = 0; d < block.Dots(); ++d) same += Agrees(rule, unit, answer, d) ? 1 : 0;
+    for (size_t d = 0; d < block.Dots(); ++d) same += Agrees(mode, unit, answer, d) ? 1 : 0;
     return same;
   }
   std::vector<float> expected(kDotsOfBlock);
-  GemmByRule({.format = unit.a, .values = block.a, .rows = kProbeRows, .inner = block.inner},
-             {.format = unit.b, .values = block.b, .rows = kProbeRows, .inner = block.inner},
-             rule,
-             expected);
+  Gemm({.format = unit.a, .values = block.a, .rows = kProbeRows, .inner = block.inner},
+       {.format = unit.b, .values = block.b, .rows = kProbeRows, .inner = block.inner},
+       mode,
+       expected);
   uint64_t same = 0;
   for (size_t d = 0; d < block.Dots(); ++d) {
     const float got = answer.Out(d);
@@ -71,10 +71,10 @@ uint64_t SameUnder(const AccumulationMode& rule,
 class Comparison {
  public:
   Comparison(const TensorCore& unit,
-             std::vector<AccumulationMode> rules,
+             std::vector<AccumulationMode> modes,
              const AccumulationMode& closest)
-      : unit_(unit), rules_(std::move(rules)), closest_(closest) {
-    if (rules_.size() > kMostRules) rules_.resize(kMostRules);
+      : unit_(unit), modes_(std::move(modes)), closest_(closest) {
+    if (modes_.size() > kMostModes) modes_.resize(kMostModes);
   }
 
   void Add(const ProbeAnswer& answer) {
@@ -83,16 +83,16 @@ class Comparison {
     const uint64_t dots = answer.block.Dots();
     count.compared += dots;
     std::vector<AccumulationMode> left;
-    for (const AccumulationMode& rule : rules_) {
-      if (SameUnder(rule, unit_, answer) == dots) left.push_back(rule);
+    for (const AccumulationMode& mode : modes_) {
+      if (SameUnder(mode, unit_, answer) == dots) left.push_back(mode);
     }
-    if (!rules_.empty() && left.empty()) closest_ = rules_[0];
-    rules_ = std::move(left);
-    count.same += rules_.empty() ? SameUnder(closest_, unit_, answer) : dots;
+    if (!modes_.empty() && left.empty()) closest_ = modes_[0];
+    modes_ = std::move(left);
+    count.same += modes_.empty() ? SameUnder(closest_, unit_, answer) : dots;
   }
 
-  const std::vector<AccumulationMode>& rules() const { return rules_; }
-  const AccumulationMode& Best() const { return rules_.empty() ? closest_ : rules_[0]; }
+  const std::vector<AccumulationMode>& modes() const { return modes_; }
+  const AccumulationMode& Best() const { return modes_.empty() ? closest_ : modes_[0]; }
   std::vector<ProbeAgreement> Counts() const {
     std::vector<ProbeAgreement> all;
     for (const auto& [kind, count] : counts_) all.push_back(count);
@@ -101,7 +101,7 @@ class Comparison {
 
  private:
   const TensorCore& unit_;
-  std::vector<AccumulationMode> rules_;
+  std::vector<AccumulationMode> modes_;
   AccumulationMode closest_;
   std::map<std::string, ProbeAgreement> counts_;
 };
@@ -139,11 +139,11 @@ MmaProbe ProbeUnit(const TensorCore& unit, const ProbeOptions& options) {
     const size_t inner = inners[i / kinds.size() % inners.size()];
     comparison.Add(Ask(unit, RandomBlock(kind, unit.a, unit.b, inner, kBlocksToFit + i)));
   }
-  probe.rules = comparison.rules();
+  probe.modes = comparison.modes();
   probe.closest = comparison.Best();
   probe.agreement = comparison.Counts();
   const uint32_t nan = NanResult(probe.closest);
-  probe.nan_bits_as_rule = std::all_of(
+  probe.nan_bits_as_mode = std::all_of(
       probe.seen.nans.begin(), probe.seen.nans.end(), [nan](uint32_t bits) { return bits == nan; });
   return probe;
 }
@@ -153,8 +153,8 @@ std::string AgreementText(const MmaProbe& probe) {
 }
 
 std::string FoundText(const MmaProbe& probe) {
-  if (!probe.rules.empty()) return RuleWithNames(probe.rules[0]);
-  return fmt::format("no rule; closest: {}", RuleWithNames(probe.closest));
+  if (!probe.modes.empty()) return ModeWithNames(probe.modes[0]);
+  return fmt::format("no rule; closest: {}", ModeWithNames(probe.closest));
 }
 
 std::vector<std::string> ProbeLines(const MmaProbe& probe) {
@@ -164,14 +164,14 @@ std::vector<std::string> ProbeLines(const MmaProbe& probe) {
         fmt::format("{} operands: {} of {} products", count.kind, count.same, count.compared));
   }
   std::string others;
-  for (size_t i = 1; i < probe.rules.size(); ++i) {
-    others += fmt::format("{}{}", i == 1 ? "" : "; ", RuleWithNames(probe.rules[i]));
+  for (size_t i = 1; i < probe.modes.size(); ++i) {
+    others += fmt::format("{}{}", i == 1 ? "" : "; ", ModeWithNames(probe.modes[i]));
   }
   if (!others.empty()) {
-    const char* more = probe.rules.size() == kMostRules ? " and perhaps more" : "";
+    const char* more = probe.modes.size() == kMostModes ? " and perhaps more" : "";
     lines.push_back(fmt::format("not told apart on these operands: {}{}", others, more));
   }
-  if (!probe.nan_bits_as_rule) {
+  if (!probe.nan_bits_as_mode) {
     lines.push_back(
         fmt::format("NaN results of the rule would be {:08X}", NanResult(probe.closest)));
   }

@@ -73,12 +73,12 @@ struct MmaProbe {
   UnitObservations seen;
   // Accumulation modes that reproduced every dot product of the tensor core, the most specific name
   // first; at most four, and none if no mode did.
-  std::vector<AccumulationMode> rules;
-  // rules[0], or the mode that agreed most often if `rules` is empty; and its agreement.
+  std::vector<AccumulationMode> modes;
+  // modes[0], or the mode that agreed most often if `modes` is empty; and its agreement.
   AccumulationMode closest;
   std::vector<ProbeAgreement> agreement;
   // True if NaN results of the tensor core have the NaN bits of `closest`.
-  bool nan_bits_as_rule = true;
+  bool nan_bits_as_mode = true;
 
   uint64_t Same() const;
   uint64_t Compared() const;

@@ -127,19 +127,19 @@ void MakeCancel(size_t inner, Draws& draws, Rows& a, Rows& b) {
 
 }  // namespace
 
-TensorCore SimulatedUnit(const AccumulationMode& rule, const FormatSpec& a, const FormatSpec& b) {
-  NUMSIM_REQUIRE(rule.kind != AccumulationKind::kLibrary,
+TensorCore SimulatedUnit(const AccumulationMode& mode, const FormatSpec& a, const FormatSpec& b) {
+  NUMSIM_REQUIRE(mode.kind != AccumulationKind::kLibrary,
                  "SimulatedUnit: mode library has no stated order, expected another mode");
   TensorCore unit{
-      .name = fmt::format("simulated {}", ToString(rule)), .a = a, .b = b, .multiply = {}};
-  unit.multiply = [rule, a, b](std::span<const float> left,
+      .name = fmt::format("simulated {}", ToString(mode)), .a = a, .b = b, .multiply = {}};
+  unit.multiply = [mode, a, b](std::span<const float> left,
                                std::span<const float> right,
                                size_t inner,
                                std::span<float> out) {
-    GemmByRule({.format = a, .values = left, .rows = kProbeRows, .inner = inner},
-               {.format = b, .values = right, .rows = kProbeRows, .inner = inner},
-               rule,
-               out);
+    Gemm({.format = a, .values = left, .rows = kProbeRows, .inner = inner},
+         {.format = b, .values = right, .rows = kProbeRows, .inner = inner},
+         mode,
+         out);
   };
   return unit;
 }

@@ -29,9 +29,9 @@ struct TensorCore {
 
 inline constexpr size_t kProbeRows = 16;
 
-// Returns a tensor core that is simulated in the accumulation mode `rule`. Requires a mode other
+// Returns a tensor core that is simulated in the `mode`. Requires a mode other
 // than `library`.
-TensorCore SimulatedUnit(const AccumulationMode& rule, const FormatSpec& a, const FormatSpec& b);
+TensorCore SimulatedUnit(const AccumulationMode& mode, const FormatSpec& a, const FormatSpec& b);
 
 // Operands of one matmul, both kProbeRows x inner.
 struct ProbeBlock {

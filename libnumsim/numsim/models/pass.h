@@ -30,7 +30,7 @@ class PassObserver {
   virtual void Input(std::string_view /*layer*/, MatrixSpan<const T> /*x*/) {}
   // Receives an operand that linear layer `layer` has quantised: the original values, and the codes
   // with their scales. The view describes the tensor as the caller stores it.
-  virtual void Quantised(std::string_view /*layer*/,
+  virtual void Quantized(std::string_view /*layer*/,
                          LinearOperand /*operand*/,
                          In<float> /*original*/,
                          const QuantizedMatrix& /*quantised*/) {}

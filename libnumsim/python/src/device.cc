@@ -235,13 +235,13 @@ void GemmThere(DeviceContext& context,
                bool any_operands,
                const DeviceOutput& out) {
   RequireFloat("matmul", out);
-  const AccumulationMode rule = ParseAccumulationMode(mode);
+  const AccumulationMode accumulation = ParseAccumulationMode(mode);
   const GemmOperand left = a.At(context), right = b.At(context);
   if (!any_operands) {
     CheckOperands(mode, left.format, right.format, "any_operands=True allows it");
   }
   const ArrayCall call;
-  Gemm(left, right, rule, Floats(out, context));
+  Gemm(left, right, accumulation, Floats(out, context));
 }
 
 // Returns a copy of the state in the memory of the context, or the state itself if it is there. From

@@ -81,20 +81,20 @@ void CheckSignals() {
 // with a look at signals between them; their bits do not depend on the bands.
 void InterruptibleGemm(const GemmOperand& a,
                        const GemmOperand& b,
-                       const AccumulationMode& rule,
+                       const AccumulationMode& mode,
                        Epilogue store,
                        std::span<float> out) {
   using Clock = std::chrono::steady_clock;
   constexpr double kSeconds = 0.5, kLongProducts = 1 << 28;
   const double products = static_cast<double>(out.size()) * static_cast<double>(a.inner);
-  if (a.transposed || products < kLongProducts || rule.kind == AccumulationKind::kLibrary) {
-    return Gemm(a, b, rule, store, out);
+  if (a.transposed || products < kLongProducts || mode.kind == AccumulationKind::kLibrary) {
+    return Gemm(a, b, mode, store, out);
   }
   const size_t least = std::lcm(size_t{16}, a.scales.row_group);
   size_t first = 0, count = std::min(least, a.rows);
   while (true) {
     const auto start = Clock::now();
-    Gemm(RowsOf(a, first, count), b, rule, store, out.subspan(first * b.rows, count * b.rows));
+    Gemm(RowsOf(a, first, count), b, mode, store, out.subspan(first * b.rows, count * b.rows));
     const double seconds = std::chrono::duration<double>(Clock::now() - start).count();
     first += count;
     if (first == a.rows) return;
@@ -163,13 +163,13 @@ void BindGemm(nb::module_& m) {
          bool any_operands,
          const OutputOf<float>& out,
          std::string_view epilogue) {
-        const AccumulationMode& rule = ModeOf(mode);
+        const AccumulationMode& accumulation = ModeOf(mode);
         if (!any_operands) {
           CheckOperands(mode, a.operand.format, b.operand.format, "any_operands=True allows it");
         }
         const Epilogue store = ParseEpilogue(epilogue);
         const ArrayCall call;
-        InterruptibleGemm(a.operand, b.operand, rule, store, Elements(out));
+        InterruptibleGemm(a.operand, b.operand, accumulation, store, Elements(out));
       },
       nb::arg("a"),
       nb::arg("b"),

@@ -114,7 +114,7 @@ nb::list GemmsOf(const LinearRecipe& recipe) {
 }
 
 // Measures of an operand that a layer has quantised.
-struct QuantisedOperand {
+struct QuantizedOperand {
   std::string operand, format, layout;
   float least_scale = 0, largest_scale = 0;  // of elements; 0 without any
   float largest_value = 0;                   // of the format
@@ -127,11 +127,11 @@ class OperandMeasures final : public LinearObserver {
   void Begin(LinearOp) override {}
   void End(LinearOp) override {}
 
-  void Quantised(LinearOperand operand,
+  void Quantized(LinearOperand operand,
                  In<float> original,
                  const QuantizedMatrix& result) override {
     std::vector<float> values(original.Elements());
-    QuantisedOperand row;
+    QuantizedOperand row;
     row.operand = ToString(operand);
     row.format = ToString(result.format);
     row.layout = ToString(result.layout);
@@ -150,7 +150,7 @@ class OperandMeasures final : public LinearObserver {
   // Appends (operand, format, layout, least scale, largest scale, largest value of the format, amax,
   // measures of the error) of each operand to a list.
   void AppendTo(nb::list& list) const {
-    for (const QuantisedOperand& row : rows_) {
+    for (const QuantizedOperand& row : rows_) {
       list.append(nb::make_tuple(row.operand,
                                  row.format,
                                  row.layout,
@@ -163,7 +163,7 @@ class OperandMeasures final : public LinearObserver {
   }
 
  private:
-  std::vector<QuantisedOperand> rows_;
+  std::vector<QuantizedOperand> rows_;
 };
 
 // Returns a text that differs for recipes whose backward passes do.

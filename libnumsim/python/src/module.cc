@@ -25,7 +25,7 @@ NB_MODULE(_core, m) {
   m.def("force_backend_from_environment", &ForceBackendFromEnvironment);
   m.def("backend", [] {
     const ArrayCall call;
-    return std::string(SimdTargetName());
+    return std::string(BackendName());
   });
   // To be called in a forked process, which has one thread.
   m.def("enter_forked_process", [] {

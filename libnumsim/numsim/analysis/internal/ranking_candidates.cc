@@ -42,43 +42,43 @@ OperandSet Without(const OperandSet& a, const OperandSet& b) {
 bool Meet(const OperandSet& a, const OperandSet& b) { return Without(a, b) != a; }
 
 // A linear layer of the model that quantises at least one operand.
-struct QuantisedLayer {
+struct QuantizedLayer {
   std::string name;
   LinearOptions options;
   LinearRecipe recipe;
-  OperandSet quantised;  // the operands that are both quantised and used
+  OperandSet quantized;  // the operands that are both quantised and used
 };
 
 // Returns the layer with its quantised operands: those in `used` that `high_operands` would change.
-QuantisedLayer MakeLayer(const std::string& name,
+QuantizedLayer MakeLayer(const std::string& name,
                          const LinearOptions& options,
                          const OperandSet& used) {
-  QuantisedLayer layer{name, options, MakeLinearRecipe(options), {}};
+  QuantizedLayer layer{name, options, MakeLinearRecipe(options), {}};
   if (options.kind == LinearOptions().kind) return layer;  // standard has no high_operands
   LinearOptions high = options;
   high.high_operands = OperandSet::All();
   const LinearRecipe high_recipe = MakeLinearRecipe(high);
   for (const LinearOperand operand : kOperands) {
     const bool changes = !(RecipeOf(layer.recipe, operand) == RecipeOf(high_recipe, operand));
-    if (changes && used.Has(operand)) layer.quantised.Insert(operand);
+    if (changes && used.Has(operand)) layer.quantized.Insert(operand);
   }
   return layer;
 }
 
-std::vector<QuantisedLayer> QuantisedLayers(const Model<float>& model, const PassRecord& record) {
+std::vector<QuantizedLayer> QuantizedLayers(const Model<float>& model, const PassRecord& record) {
   const std::vector<std::string> names = model.LinearLayers();
   const std::vector<LinearOptions> precisions = model.LinearLayerPrecisions();
-  std::vector<QuantisedLayer> layers;
+  std::vector<QuantizedLayer> layers;
   for (size_t i = 0; i < names.size(); ++i) {
-    QuantisedLayer layer = MakeLayer(names[i], precisions[i], record.Used(names[i]));
-    if (!layer.quantised.Empty()) layers.push_back(std::move(layer));
+    QuantizedLayer layer = MakeLayer(names[i], precisions[i], record.Used(names[i]));
+    if (!layer.quantized.Empty()) layers.push_back(std::move(layer));
   }
   return layers;
 }
 
 // Returns the override for this layer only that adds `high` to its operands in high precision. The
 // layer's name serves as the pattern, because names have no '*'.
-LinearOverride HighOverride(const QuantisedLayer& layer, const OperandSet& high) {
+LinearOverride HighOverride(const QuantizedLayer& layer, const OperandSet& high) {
   LinearOverride result{layer.name, layer.options};
   result.precision.high_operands = Union(layer.options.high_operands, high);
   return result;
@@ -100,16 +100,16 @@ struct Part {
   OperandSet operands;  // the operands that the candidate keeps in high precision
 };
 
-std::string FormatOf(const QuantisedLayer& layer, const OperandSet& operands) {
+std::string FormatOf(const QuantizedLayer& layer, const OperandSet& operands) {
   for (const LinearOperand operand : kOperands) {
-    if (operands.Has(operand) && layer.quantised.Has(operand)) {
+    if (operands.Has(operand) && layer.quantized.Has(operand)) {
       return RecipeOf(layer.recipe, operand).format.name;
     }
   }
   return layer.recipe.high_precision.name;
 }
 
-std::vector<Part> TensorParts(const QuantisedLayer& layer) {
+std::vector<Part> TensorParts(const QuantizedLayer& layer) {
   std::vector<Part> parts;
   for (const char* const name : {"x", "w", "g"}) {
     const OperandSet operands = ParseOperandSet(name);
@@ -118,7 +118,7 @@ std::vector<Part> TensorParts(const QuantisedLayer& layer) {
   return parts;
 }
 
-std::vector<Part> PartsOf(const QuantisedLayer& layer, RankBy by) {
+std::vector<Part> PartsOf(const QuantizedLayer& layer, RankBy by) {
   std::vector<Part> parts = TensorParts(layer);
   if (by == RankBy::kLayer) {
     return {{"all",
@@ -133,7 +133,7 @@ std::vector<Part> PartsOf(const QuantisedLayer& layer, RankBy by) {
       parts.push_back({Text(one), FormatOf(layer, one), one});
     }
   }
-  std::erase_if(parts, [&](const Part& part) { return !Meet(part.operands, layer.quantised); });
+  std::erase_if(parts, [&](const Part& part) { return !Meet(part.operands, layer.quantized); });
   return parts;
 }
 
@@ -145,7 +145,7 @@ RankedTensor Named(std::string layer, std::string tensor, std::string format) {
   return result;
 }
 
-RankingCandidate LinearCandidate(const QuantisedLayer& layer,
+RankingCandidate LinearCandidate(const QuantizedLayer& layer,
                                  const Part& part,
                                  const ReplayPrecision& configured,
                                  const ReplayPrecision& high) {
@@ -194,14 +194,14 @@ RankingCandidates MakeRankingCandidates(const TrainConfig& config,
                                         const Model<float>& model,
                                         const PassRecord& record,
                                         RankBy by) {
-  const std::vector<QuantisedLayer> layers = QuantisedLayers(model, record);
+  const std::vector<QuantizedLayer> layers = QuantizedLayers(model, record);
   const ReplayPrecision configured = PrecisionOf(config);
   RankingCandidates result;
   result.high.linear = configured.linear;
-  for (const QuantisedLayer& layer : layers) {
+  for (const QuantizedLayer& layer : layers) {
     result.high.linear.overrides.push_back(HighOverride(layer, OperandSet::All()));
   }
-  for (const QuantisedLayer& layer : layers) {
+  for (const QuantizedLayer& layer : layers) {
     for (const Part& part : PartsOf(layer, by)) {
       result.candidates.push_back(LinearCandidate(layer, part, configured, result.high));
     }

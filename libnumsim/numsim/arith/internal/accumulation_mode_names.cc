@@ -82,16 +82,16 @@ AccumulationMode ParseTrunc(std::string_view text) {
   if (pieces.size() != 2 && pieces.size() != 3) {
     throw Error::Format("accumulator '{}' is not of the form trunc:F,CHUNK[,PROMOTE]", text);
   }
-  AccumulationMode rule{.kind = AccumulationKind::kAligned};
-  rule.fraction_bits = CountOf(pieces[0], "F", text, 1, AccumulationMode::kMaxFractionBits);
-  rule.chunk = CountOf(pieces[1], "CHUNK", text, 1, AccumulationMode::kMaxChunk);
+  AccumulationMode mode{.kind = AccumulationKind::kAligned};
+  mode.fraction_bits = CountOf(pieces[0], "F", text, 1, AccumulationMode::kMaxFractionBits);
+  mode.chunk = CountOf(pieces[1], "CHUNK", text, 1, AccumulationMode::kMaxChunk);
   if (pieces.size() == 3) {
-    rule.promote = CountOf(pieces[2], "PROMOTE", text, 1, AccumulationMode::kMaxInterval);
-    if (rule.promote % rule.chunk != 0) {
+    mode.promote = CountOf(pieces[2], "PROMOTE", text, 1, AccumulationMode::kMaxInterval);
+    if (mode.promote % mode.chunk != 0) {
       throw Error::Format("accumulator '{}': PROMOTE is not a multiple of CHUNK", text);
     }
   }
-  return rule;
+  return mode;
 }
 
 AccumulationMode ParseInFormat(std::string_view text, bool with_library) {
@@ -107,10 +107,10 @@ AccumulationMode ParseInFormat(std::string_view text, bool with_library) {
   }
 }
 
-std::string TruncText(const AccumulationMode& rule) {
-  std::string text = fmt::format("{}{},{}", kTruncPrefix, rule.fraction_bits, rule.chunk);
-  if (rule.promote != 0) text += fmt::format(",{}", rule.promote);
-  if (rule.order == ProductOrder::kBytePairs) text += " by byte pairs";
+std::string TruncText(const AccumulationMode& mode) {
+  std::string text = fmt::format("{}{},{}", kTruncPrefix, mode.fraction_bits, mode.chunk);
+  if (mode.promote != 0) text += fmt::format(",{}", mode.promote);
+  if (mode.order == ProductOrder::kBytePairs) text += " by byte pairs";
   return text;
 }
 
@@ -119,7 +119,7 @@ AccumulationMode Parse(std::string_view text, bool with_library) {
     const bool wanted = with_library || plain.kind != AccumulationKind::kLibrary;
     if (wanted && plain.text == text) return {.kind = plain.kind};
   }
-  if (const AccumulationModeRow* row = FindAccumulationMode(text)) return row->rule;
+  if (const AccumulationModeRow* row = FindAccumulationMode(text)) return row->mode;
   if (text.starts_with(kChunkedPrefix)) return ParseChunked(text);
   if (text.starts_with(kTruncPrefix)) return ParseTrunc(text);
   return ParseInFormat(text, with_library);
@@ -131,40 +131,40 @@ AccumulationMode ParseAccumulationMode(std::string_view text) { return Parse(tex
 
 AccumulationMode ParseOrderedAccumulationMode(std::string_view text) { return Parse(text, false); }
 
-std::string DefinitionText(const AccumulationMode& rule) {
-  switch (rule.kind) {
+std::string DefinitionText(const AccumulationMode& mode) {
+  switch (mode.kind) {
     case AccumulationKind::kFormat:
-      return ToString(rule.format);
+      return ToString(mode.format);
     case AccumulationKind::kFormatUnfused:
-      return ToString(rule.format) + std::string(kUnfusedSuffix);
+      return ToString(mode.format) + std::string(kUnfusedSuffix);
     case AccumulationKind::kChunked:
-      return fmt::format("{}{}", kChunkedPrefix, rule.chunk);
+      return fmt::format("{}{}", kChunkedPrefix, mode.chunk);
     case AccumulationKind::kAligned:
-      return TruncText(rule);
+      return TruncText(mode);
     case AccumulationKind::kExactChunks:
-      return fmt::format("exact sums of {}", rule.chunk);
+      return fmt::format("exact sums of {}", mode.chunk);
     case AccumulationKind::kFlushedPairs:
-      return fmt::format("flushed sums of {}", rule.chunk);
+      return fmt::format("flushed sums of {}", mode.chunk);
     case AccumulationKind::kAlignedDown:
       return fmt::format("rounding down, F = {}, sums of {}{}",
-                         rule.fraction_bits,
-                         rule.chunk,
-                         rule.order == ProductOrder::kEvenOdd ? ", even/odd" : "");
+                         mode.fraction_bits,
+                         mode.chunk,
+                         mode.order == ProductOrder::kEvenOdd ? ", even/odd" : "");
     default:
       break;
   }
   for (const PlainName& plain : kPlainNames) {
-    if (plain.kind == rule.kind) return std::string(plain.text);
+    if (plain.kind == mode.kind) return std::string(plain.text);
   }
-  NUMSIM_CHECK(false, "accumulator kind {}", static_cast<int>(rule.kind));
+  NUMSIM_CHECK(false, "accumulator kind {}", static_cast<int>(mode.kind));
   return {};
 }
 
-std::string ToString(const AccumulationMode& rule) {
+std::string ToString(const AccumulationMode& mode) {
   for (const AccumulationModeRow& row : AccumulationModeTable()) {
-    if (row.rule == rule) return std::string(row.name);
+    if (row.mode == mode) return std::string(row.name);
   }
-  return DefinitionText(rule);
+  return DefinitionText(mode);
 }
 
 }  // namespace numsim

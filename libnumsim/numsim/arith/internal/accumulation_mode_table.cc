@@ -15,9 +15,9 @@ constexpr AccumulationMode Truncating(int fraction_bits, int chunk, int promote 
 }
 
 constexpr AccumulationMode BytePairs() {
-  AccumulationMode rule = Truncating(25, 16, 32);
-  rule.order = ProductOrder::kBytePairs;
-  return rule;
+  AccumulationMode mode = Truncating(25, 16, 32);
+  mode.order = ProductOrder::kBytePairs;
+  return mode;
 }
 
 constexpr AccumulationMode RoundingDown(int chunk, ProductOrder order = ProductOrder::kAscending) {
@@ -30,18 +30,18 @@ constexpr AccumulationMode InChunks(AccumulationKind kind, int chunk) {
 }
 
 constexpr AccumulationModeRow Measured(std::string_view name,
-                                       const AccumulationMode& rule,
+                                       const AccumulationMode& mode,
                                        std::string_view operands,
                                        size_t measured_inner,
                                        std::string_view note) {
-  return {name, rule, operands, true, measured_inner, "Hopper-measured", note};
+  return {name, mode, operands, true, measured_inner, "Hopper-measured", note};
 }
 
 constexpr AccumulationModeRow Reported(std::string_view name,
-                                       const AccumulationMode& rule,
+                                       const AccumulationMode& mode,
                                        std::string_view operands,
                                        std::string_view note) {
-  return {name, rule, operands, false, 0, "MMA-Sim", note};
+  return {name, mode, operands, false, 0, "MMA-Sim", note};
 }
 
 constexpr AccumulationKind kExactChunks = AccumulationKind::kExactChunks;

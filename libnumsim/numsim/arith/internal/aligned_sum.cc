@@ -78,8 +78,8 @@ struct Specials {
 // beyond the vectors hold +0.
 class Products {
  public:
-  Products(const AccumulationMode& rule, const DotOperand& a, const DotOperand& b)
-      : order_(rule.order), a_(a), b_(b) {}
+  Products(const AccumulationMode& mode, const DotOperand& a, const DotOperand& b)
+      : order_(mode.order), a_(a), b_(b) {}
 
   // Returns the number of positions that cover all products.
   size_t Count() const {
@@ -155,14 +155,14 @@ uint32_t TruncatedF32(int64_t sum, int unit, int bits) {
 }
 
 // Adds one chunk of kAligned to `acc` and returns the new accumulator.
-uint32_t AlignedChunk(const AccumulationMode& rule,
+uint32_t AlignedChunk(const AccumulationMode& mode,
                       const Products& products,
                       size_t begin,
                       uint32_t acc) {
   Specials specials;
   const Unrounded acc_value = ExactValue(kFp32, acc);
   specials.Add(acc_value);
-  const size_t end = begin + static_cast<size_t>(rule.chunk);
+  const size_t end = begin + static_cast<size_t>(mode.chunk);
   const Aligned start = F32Accumulator(acc);
   int largest = kLeastAlignment;
   if (start.significand != 0) largest = start.exponent;
@@ -171,10 +171,10 @@ uint32_t AlignedChunk(const AccumulationMode& rule,
     if (p.significand != 0) largest = std::max(largest, p.exponent);
   }
   if (const auto special = specials.Sum()) return *special;
-  const int unit = largest - rule.fraction_bits;
+  const int unit = largest - mode.fraction_bits;
   int64_t sum = Truncated(start, unit);
   for (size_t i = begin; i < end; ++i) sum += Truncated(products.At(i, specials), unit);
-  return TruncatedF32(sum, unit, std::min(rule.fraction_bits, 23));
+  return TruncatedF32(sum, unit, std::min(mode.fraction_bits, 23));
 }
 
 // The sum of products that were truncated below the largest of their exponents.
@@ -212,15 +212,15 @@ PartialSum Joined(const PartialSum& a, const PartialSum& b) {
 }
 
 // Adds one chunk of kAlignedDown to `acc` and returns the new accumulator.
-uint32_t AlignedDownChunk(const AccumulationMode& rule,
+uint32_t AlignedDownChunk(const AccumulationMode& mode,
                           const Products& products,
                           size_t begin,
                           uint32_t acc) {
   constexpr int kGuardBits = 7;  // extra bits below F that the sum of products keeps
   static const EncodePlan nearest = MakeEncodePlan(kFp32);
-  const int f = rule.fraction_bits;
-  const bool halves = rule.order == ProductOrder::kEvenOdd;
-  const size_t end = begin + static_cast<size_t>(rule.chunk);
+  const int f = mode.fraction_bits;
+  const bool halves = mode.order == ProductOrder::kEvenOdd;
+  const size_t end = begin + static_cast<size_t>(mode.chunk);
   Specials specials;
   specials.Add(ExactValue(kFp32, acc));
   PartialSum part = TruncatedProducts(products, begin, end, halves ? 2 : 1, f, specials);
@@ -245,29 +245,29 @@ uint32_t AlignedDownChunk(const AccumulationMode& rule,
 
 }  // namespace
 
-uint32_t AlignedSum(const AccumulationMode& rule,
+uint32_t AlignedSum(const AccumulationMode& mode,
                     const DotOperand& a,
                     const DotOperand& b) noexcept {
-  const Products products(rule, a, b);
-  const size_t promote = static_cast<size_t>(rule.promote);
+  const Products products(mode, a, b);
+  const size_t promote = static_cast<size_t>(mode.promote);
   uint32_t total = 0, acc = 0;
-  for (size_t k = 0; k < products.Count(); k += static_cast<size_t>(rule.chunk)) {
+  for (size_t k = 0; k < products.Count(); k += static_cast<size_t>(mode.chunk)) {
     if (promote != 0 && k % promote == 0) {
       total = AddF32(total, acc);
       acc = 0;
     }
-    acc = AlignedChunk(rule, products, k, acc);
+    acc = AlignedChunk(mode, products, k, acc);
   }
   return promote != 0 ? AddF32(total, acc) : acc;
 }
 
-uint32_t AlignedDownSum(const AccumulationMode& rule,
+uint32_t AlignedDownSum(const AccumulationMode& mode,
                         const DotOperand& a,
                         const DotOperand& b) noexcept {
-  const Products products(rule, a, b);
+  const Products products(mode, a, b);
   uint32_t acc = 0;
-  for (size_t k = 0; k < products.Count(); k += static_cast<size_t>(rule.chunk)) {
-    acc = AlignedDownChunk(rule, products, k, acc);
+  for (size_t k = 0; k < products.Count(); k += static_cast<size_t>(mode.chunk)) {
+    acc = AlignedDownChunk(mode, products, k, acc);
   }
   return acc;
 }

@@ -56,10 +56,10 @@ uint32_t FlushedTree(const DotOperand& a, const DotOperand& b, size_t begin, siz
 
 }  // namespace
 
-uint32_t ExactChunkSum(const AccumulationMode& rule,
+uint32_t ExactChunkSum(const AccumulationMode& mode,
                        const DotOperand& a,
                        const DotOperand& b) noexcept {
-  const size_t n = a.values.size(), chunk = static_cast<size_t>(rule.chunk);
+  const size_t n = a.values.size(), chunk = static_cast<size_t>(mode.chunk);
   uint32_t acc = 0;
   for (size_t begin = 0; begin < n; begin += chunk) {
     ExactSum sum;
@@ -74,10 +74,10 @@ uint32_t ExactChunkSum(const AccumulationMode& rule,
   return acc;
 }
 
-uint32_t FlushedPairSum(const AccumulationMode& rule,
+uint32_t FlushedPairSum(const AccumulationMode& mode,
                         const DotOperand& a,
                         const DotOperand& b) noexcept {
-  const size_t chunk = static_cast<size_t>(rule.chunk);
+  const size_t chunk = static_cast<size_t>(mode.chunk);
   uint32_t acc = 0;
   for (size_t k = 0; k < a.values.size(); k += chunk) {
     acc = FlushedAdd(FlushedToPositive(acc, kFp32.MinExponent()), FlushedTree(a, b, k, chunk));

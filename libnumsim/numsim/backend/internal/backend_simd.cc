@@ -103,7 +103,7 @@ void Force(std::string_view name) {
 
 std::vector<std::string> AvailableBackends() {
   const BackendSwitch alone;
-  const std::string active(SimdTargetName());
+  const std::string active(BackendName());
   std::vector<std::string> names;
   for (const int64_t target : UsableTargets()) names.push_back(TargetText(target));
   names.push_back("scalar");
@@ -124,7 +124,7 @@ bool ForceBackendFromEnvironment() {
   return true;
 }
 
-std::string_view SimdTargetName() {
+std::string_view BackendName() {
   thread_local std::string name;
   if (g_scalar) return "scalar";
   if (g_device) return kDevice;

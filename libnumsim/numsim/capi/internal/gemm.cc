@@ -73,8 +73,8 @@ class Factor {
   const Memory& scales() const noexcept { return scales_; }
   size_t segment() const noexcept { return operand_.scales.segment; }
 
-  // Returns the operand for GemmByRule(), which refers to this object. Decodes codes whose element
-  // size GemmByRule() does not support.
+  // Returns the operand for Gemm, which refers to this object. Decodes codes whose element
+  // size Gemm does not take.
   GemmOperand Operand() {
     GemmOperand operand = operand_;
     const bool as_stored = codes_.element == static_cast<size_t>(operand.format.StorageBytes());
@@ -101,7 +101,7 @@ class Factor {
 
 // Parses an accumulation mode. Rejects `library`, because its bits depend on more than the
 // arguments.
-AccumulationMode ReadRule(const char* text) {
+AccumulationMode ReadMode(const char* text) {
   if (std::string_view(text) == "library") {
     throw Error("accumulator 'library' has no defined order; the C interface does not offer it");
   }
@@ -118,11 +118,11 @@ numsim_status_t CheckProduct(const Factor& a, const Factor& b, const Memory& out
 
 // Returns the text of each accumulation mode of the table. Never freed, because callers keep
 // pointers to the texts.
-const std::vector<std::string>& RuleTexts() {
+const std::vector<std::string>& Definitions() {
   static const std::vector<std::string>& texts = *[] {
     auto* made = new std::vector<std::string>;
     for (const AccumulationModeRow& row : AccumulationModeTable())
-      made->push_back(DefinitionText(row.rule));
+      made->push_back(DefinitionText(row.mode));
     return made;
   }();
   return texts;
@@ -159,9 +159,9 @@ struct GemmCall {
       if (status != NUMSIM_OK) return status;
     }
     return CatchAll(message, NUMSIM_ERROR_UNKNOWN_ACCUMULATOR, [&] {
-      const AccumulationMode rule = ReadRule(accumulator);
+      const AccumulationMode mode = ReadMode(accumulator);
       if (result.n == 0) return NUMSIM_OK;
-      GemmByRule(left.Operand(), right.Operand(), rule, std::span(out, result.n));
+      Gemm(left.Operand(), right.Operand(), mode, std::span(out, result.n));
       return NUMSIM_OK;
     });
   }
@@ -209,7 +209,7 @@ numsim_status_t numsim_accumulator_info(size_t index, numsim_accumulator_info_t*
   return CatchAll({nullptr, 0}, NUMSIM_ERROR_INTERNAL, [&] {
     const AccumulationModeRow& row = AccumulationModeTable()[index];
     *info = {.name = row.name.data(),
-             .rule = numsim::capi::RuleTexts()[index].c_str(),
+             .rule = numsim::capi::Definitions()[index].c_str(),
              .operands = row.operands.data(),
              .source = row.source.data(),
              .note = row.note.data(),

@@ -12,11 +12,11 @@
 namespace numsim {
 
 // The exact sum of two float64 numbers: a + b = sum + error, with `sum` the nearest float64.
-struct ExactSum {
+struct SumAndError {
   double sum, error;
 };
 // Returns a + b exactly. Requires no overflow.
-NUMSIM_HOST_DEVICE inline ExactSum SumExactly(double a, double b) {
+NUMSIM_HOST_DEVICE inline SumAndError SumExactly(double a, double b) {
   const double sum = a + b;
   const double b_part = sum - a;
   return {sum, (a - (sum - b_part)) + (b - b_part)};
@@ -26,7 +26,7 @@ NUMSIM_HOST_DEVICE inline ExactSum SumExactly(double a, double b) {
 // whose last bit is odd. 53 bits are at least two more than any format has, so rounding the result
 // again equals rounding the exact sum once [Boldo].
 NUMSIM_HOST_DEVICE inline double OddSum(double a, double b) {
-  const ExactSum exact = SumExactly(a, b);
+  const SumAndError exact = SumExactly(a, b);
   if (exact.error == 0) return exact.sum;
   const uint64_t bits = std::bit_cast<uint64_t>(exact.sum);
   const bool above = (exact.error < 0) != (exact.sum < 0);  // |sum| exceeds the exact magnitude

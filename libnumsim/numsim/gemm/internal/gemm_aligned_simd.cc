@@ -438,8 +438,8 @@ namespace {
 
 // Returns the largest magnitude that a chunk's rounded products and the accumulator add up to, in
 // units of 2^(E - F).
-double LargestSum(const AccumulationMode& rule, double largest_product) {
-  return std::ldexp(largest_product * rule.chunk + 2, rule.fraction_bits) + rule.chunk;
+double LargestSum(const AccumulationMode& mode, double largest_product) {
+  return std::ldexp(largest_product * mode.chunk + 2, mode.fraction_bits) + mode.chunk;
 }
 
 // Returns the largest |a b|, (2 - 2^(1-bits_a)) (2 - 2^(1-bits_b)), in units of 2^E.
@@ -449,15 +449,15 @@ double LargestProduct(int bits_a, int bits_b) {
 
 // Returns true if the places of lowest bits fit a field, and all products of a chunk can be counted.
 template <typename Field>
-bool FieldsHold(const AccumulationMode& rule, int places) {
+bool FieldsHold(const AccumulationMode& mode, int places) {
   constexpr int kMostCounted = sizeof(Field) == 1 ? 4 * 0xFF : 0xFFFF;  // of SumOfFields
-  return places < kNoLowestBit<Field> && rule.chunk <= kMostCounted;
+  return places < kNoLowestBit<Field> && mode.chunk <= kMostCounted;
 }
 
 // Returns true if the powers of both operands and their sums fit the exponents of bf16 and float32.
-bool PowersHold(const AccumulationMode& rule, int exponents_a, int exponents_b) {
+bool PowersHold(const AccumulationMode& mode, int exponents_a, int exponents_b) {
   constexpr int kLargest = 254, kCarry = 5;  // a sum of 32 powers is at most 2^5 times the largest
-  return static_cast<size_t>(rule.chunk) <= kAmxPowers &&
+  return static_cast<size_t>(mode.chunk) <= kAmxPowers &&
          kPowerOffsetA + 8 * exponents_a <= kLargest &&
          kPowerOffsetB + 8 * exponents_b <= kLargest &&
          kPowerOffsetA + kPowerOffsetB - 127 + 8 * (exponents_a + exponents_b) + kCarry <= kLargest;
@@ -465,22 +465,22 @@ bool PowersHold(const AccumulationMode& rule, int exponents_a, int exponents_b) 
 
 }  // namespace
 
-std::optional<AlignedLanes> LanesForAligned(const AccumulationMode& rule,
+std::optional<AlignedLanes> LanesForAligned(const AccumulationMode& mode,
                                             const AlignedFactor& a,
                                             const AlignedFactor& b) {
   const int bits = a.bits + b.bits, places = a.places + b.places;
   const double product = LargestProduct(a.bits, b.bits);
-  const double sum = LargestSum(rule, product);
+  const double sum = LargestSum(mode, product);
   if (a.in_window && b.in_window && bits <= 24) {
-    if (sum < 0x1p22 && FieldsHold<int8_t>(rule, places)) {
-      const bool tiles = HasAmxPowers() && PowersHold(rule, a.exponents, b.exponents);
+    if (sum < 0x1p22 && FieldsHold<int8_t>(mode, places)) {
+      const bool tiles = HasAmxPowers() && PowersHold(mode, a.exponents, b.exponents);
       return tiles ? AlignedLanes::kFloatTiles : AlignedLanes::kFloat;
     }
     // The accumulator is added apart, in float64.
-    const double products = std::ldexp(product * rule.chunk, rule.fraction_bits);
-    if (rule.fraction_bits <= 25 && products < 0x1p31) return AlignedLanes::kInteger;
+    const double products = std::ldexp(product * mode.chunk, mode.fraction_bits);
+    if (mode.fraction_bits <= 25 && products < 0x1p31) return AlignedLanes::kInteger;
   }
-  if (bits <= 48 && sum < 0x1p51 && FieldsHold<int16_t>(rule, places) && Float64Tile().rows != 0)
+  if (bits <= 48 && sum < 0x1p51 && FieldsHold<int16_t>(mode, places) && Float64Tile().rows != 0)
     return AlignedLanes::kDouble;
   return std::nullopt;
 }

@@ -69,12 +69,12 @@ NUMSIM_AMX inline void FetchStep(const uint8_t* b) {
 
 bool HasAmxTile() {
   static const bool may_use_tiles = MayUseTiles(kInt8Products);
-  return may_use_tiles && SimdTargetName() == "avx3";
+  return may_use_tiles && BackendName() == "avx3";
 }
 
 bool HasAmxPowers() {
   static const bool may_use_tiles = MayUseTiles(kBf16Products);
-  return may_use_tiles && SimdTargetName() == "avx3";
+  return may_use_tiles && BackendName() == "avx3";
 }
 
 AmxTiles::AmxTiles(size_t rows) {

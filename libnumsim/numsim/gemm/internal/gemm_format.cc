@@ -32,9 +32,9 @@ std::vector<float> ValuesByInner(const GemmOperand& x,
 // The accumulators of one row of the result, for `count` columns.
 class RowOfSums {
  public:
-  RowOfSums(const AccumulationMode& rule, size_t count)
-      : plan_(MakeEncodePlan(rule.format)),
-        fused_(rule.kind == AccumulationKind::kFormat),
+  RowOfSums(const AccumulationMode& mode, size_t count)
+      : plan_(MakeEncodePlan(mode.format)),
+        fused_(mode.kind == AccumulationKind::kFormat),
         count_(count),
         acc_(kPaddedBlock),
         factor_(kPaddedBlock),
@@ -73,7 +73,7 @@ class RowOfSums {
 
 void FormatSums(const GemmOperand& a,
                 const GemmOperand& b,
-                const AccumulationMode& rule,
+                const AccumulationMode& mode,
                 InnerRange segment,
                 std::vector<double>& sums) {
   sums.resize(a.rows * b.rows);
@@ -83,7 +83,7 @@ void FormatSums(const GemmOperand& a,
     ParallelFor(a.rows, 1, [&](size_t begin, size_t end) {
       const DefaultFloatEnvironment environment;
       for (size_t i = begin; i < end; ++i) {
-        RowOfSums row(rule, count);
+        RowOfSums row(mode, count);
         const std::vector<float> factors = ValuesByInner(a, i, 1, segment);
         for (size_t k = 0; k < segment.Size(); ++k) {
           row.Add(factors[k], columns.data() + k * count);

@@ -23,11 +23,11 @@ struct OffloadedGemm {
 
 // True if tensor cores would take the values if they were codes. For int8 they must be codes:
 // encoding int8 values never gives the code -128.
-bool Encodes(const GemmOperand& a, const GemmOperand& b, const AccumulationMode& rule) {
+bool Encodes(const GemmOperand& a, const GemmOperand& b, const AccumulationMode& mode) {
   const auto is_int8_values = [](const GemmOperand& x) {
     return x.format.sign == Sign::kTwosComplement && !x.values.empty();
   };
-  return MultipliesOnDevice(a.format, b.format, rule) && !is_int8_values(a) && !is_int8_values(b);
+  return MultipliesOnDevice(a.format, b.format, mode) && !is_int8_values(a) && !is_int8_values(b);
 }
 
 // Copies an array to memory of the device and returns it there.
@@ -112,11 +112,11 @@ GemmOperand Described(const GemmOperand& x, bool encode) {
 
 }  // namespace
 
-bool MultipliesOffloaded(const GemmOperand& a, const GemmOperand& b, const AccumulationMode& rule) {
-  if (rule.kind == AccumulationKind::kLibrary) return false;
-  const bool encode = Encodes(a, b, rule);
+bool MultipliesOffloaded(const GemmOperand& a, const GemmOperand& b, const AccumulationMode& mode) {
+  if (mode.kind == AccumulationKind::kLibrary) return false;
+  const bool encode = Encodes(a, b, mode);
   const MatrixSpan<float> result(nullptr, MatrixShape{a.rows, b.rows});
-  switch (KernelAtPlace(Described(a, encode), Described(b, encode), rule, result)) {
+  switch (KernelAtPlace(Described(a, encode), Described(b, encode), mode, result)) {
     case PlaceKernel::kNone:
       return false;
     case PlaceKernel::kOrdered:
@@ -128,12 +128,12 @@ bool MultipliesOffloaded(const GemmOperand& a, const GemmOperand& b, const Accum
 
 void GemmOnDevice(const GemmOperand& a,
                   const GemmOperand& b,
-                  const AccumulationMode& rule,
+                  const AccumulationMode& mode,
                   std::span<float> out) {
   const auto multiply = [&](const auto& left, const auto& right, MatrixSpan<float> result) {
-    GemmAtPlace(left, right, rule, result);
+    GemmAtPlace(left, right, mode, result);
   };
-  RunOffloaded(a, b, Encodes(a, b, rule), out, multiply);
+  RunOffloaded(a, b, Encodes(a, b, mode), out, multiply);
 }
 
 bool MultipliesInt32Offloaded(size_t inner) { return inner <= kMostProductsOfAnyInt8; }

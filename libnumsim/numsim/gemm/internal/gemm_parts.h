@@ -22,7 +22,7 @@ void PutSpecials(const GemmOperand& a,
                  const OperandRange& range_a,
                  const GemmOperand& b,
                  const OperandRange& range_b,
-                 const AccumulationMode& rule,
+                 const AccumulationMode& mode,
                  size_t segment,
                  std::span<float> out);
 
@@ -31,11 +31,11 @@ void PutSpecials(const GemmOperand& a,
 
 // Writes sums[i * b.rows + j] = the accumulator after the products of the segment. Works on a row
 // of accumulators at a time: each step is rounded to odd in float32 vectors, and from there to the
-// format. Requires rule.format.mantissa_bits <= kMaxStepMantissa and products that float32 holds
+// format. Requires mode.format.mantissa_bits <= kMaxStepMantissa and products that float32 holds
 // exactly.
 void FormatSums(const GemmOperand& a,
                 const GemmOperand& b,
-                const AccumulationMode& rule,
+                const AccumulationMode& mode,
                 InnerRange segment,
                 std::vector<double>& sums);
 
@@ -81,14 +81,14 @@ std::optional<DigitPlan> PlanDigits(const GemmOperand& a,
 // are rounded to odd.
 void ReferenceSums(const GemmOperand& a,
                    const GemmOperand& b,
-                   const AccumulationMode& rule,
+                   const AccumulationMode& mode,
                    InnerRange segment,
                    std::vector<double>& sums);
 
 // Returns element (i, j) of ReferenceSums.
 double ReferenceSum(const GemmOperand& a,
                     const GemmOperand& b,
-                    const AccumulationMode& rule,
+                    const AccumulationMode& mode,
                     InnerRange segment,
                     size_t i,
                     size_t j);
@@ -117,5 +117,8 @@ bool MultipliesBf16();
 
 // Computes the bf16 GEMM as the float32 GEMM of the same values.
 void WidenedProduct(const LibraryFactor<uint16_t>& a, const LibraryFactor<uint16_t>& b, float* out);
+
+// Does what Gemm does in mode library, for at least one element and one product.
+void GemmByLibrary(const GemmOperand& a, const GemmOperand& b, std::span<float> out);
 
 }  // namespace numsim

@@ -200,21 +200,21 @@ class AlignedPath {
               const OperandRange& range_a,
               const GemmOperand& b,
               const OperandRange& range_b,
-              const AccumulationMode& rule,
+              const AccumulationMode& mode,
               AlignedLanes lanes)
       : shape(lanes == AlignedLanes::kDouble ? Float64Tile() : Float32Tile()),
-        block(Block(rule)),
+        block(Block(mode)),
         a_(a),
         b_(b),
         grid_a_{a.format.MinExponent(), range_a.low_exponent, range_a.unit},
         grid_b_{b.format.MinExponent(), range_b.low_exponent, range_b.unit},
-        sums_{rule.fraction_bits,
-              rule.chunk,
+        sums_{mode.fraction_bits,
+              mode.chunk,
               lanes,
               range_a.unit + range_b.unit,
               range_a.low_exponent + range_b.low_exponent},
-        promote_(static_cast<size_t>(rule.promote)),
-        byte_pairs_(rule.order == ProductOrder::kBytePairs) {}
+        promote_(static_cast<size_t>(mode.promote)),
+        byte_pairs_(mode.order == ProductOrder::kBytePairs) {}
 
   const TileShape shape;
   const size_t block;
@@ -246,9 +246,9 @@ class AlignedPath {
   static constexpr size_t kPairGroup = 32;
 
   // Returns a block size of whole chunks and, for byte pairs, also of whole groups of 32.
-  static size_t Block(const AccumulationMode& rule) {
-    const size_t chunk = static_cast<size_t>(rule.chunk);
-    const bool pairs = rule.order == ProductOrder::kBytePairs;
+  static size_t Block(const AccumulationMode& mode) {
+    const size_t chunk = static_cast<size_t>(mode.chunk);
+    const bool pairs = mode.order == ProductOrder::kBytePairs;
     const size_t unit = pairs ? std::lcm(chunk, kPairGroup) : chunk;
     return unit * std::max<size_t>(1, 1024 / unit);
   }

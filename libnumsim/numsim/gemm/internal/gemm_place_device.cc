@@ -36,11 +36,11 @@ bool HasScalesOfRows(const GemmOperand& x) {
          (x.scales.row_stride == 0 || (x.scales.row_stride == 1 && x.scales.row_group == 1));
 }
 
-bool FitTensorCores(const GemmOperand& a, const GemmOperand& b, const AccumulationMode& rule) {
+bool FitTensorCores(const GemmOperand& a, const GemmOperand& b, const AccumulationMode& mode) {
   const auto is_codes = [](const GemmOperand& x) { return x.values.empty(); };
   if (!is_codes(a) || !is_codes(b) || !HasScalesOfRows(a) || !HasScalesOfRows(b)) return false;
   if (AreInt8(a, b) && a.inner > kMostProductsOfAnyInt8) return false;
-  return MultipliesOnDevice(a.format, b.format, rule);
+  return MultipliesOnDevice(a.format, b.format, mode);
 }
 
 // Elements along the inner dimension after which scales may change.
@@ -60,12 +60,12 @@ size_t BlockOf(const GemmOperand& a, const GemmOperand& b) {
 // blocks serves the segments.
 bool FitBlocks(const GemmOperand& a,
                const GemmOperand& b,
-               const AccumulationMode& rule,
+               const AccumulationMode& mode,
                MatrixSpan<float> out) {
   if (!a.values.empty() || !b.values.empty()) return false;
-  if (!MultipliesOnDevice(a.format, b.format, rule)) return false;
+  if (!MultipliesOnDevice(a.format, b.format, mode)) return false;
   const size_t block = BlockOf(a, b);
-  if (!TakesBlocks(a.format, b.format, rule, block)) return false;
+  if (!TakesBlocks(a.format, b.format, mode, block)) return false;
   if (AreInt8(a, b) && block > kMostProductsOfAnyInt8) return false;
   return ServesHopperPrepared(ForTensorCores(a), ForTensorCores(b), out);
 }
@@ -128,16 +128,16 @@ OrderedOperand InOrder(const GemmOperand& x, DeviceArray<float>& decoded, Device
 
 void MultiplyInOrder(const GemmOperand& a,
                      const GemmOperand& b,
-                     const AccumulationMode& rule,
+                     const AccumulationMode& mode,
                      MatrixSpan<float> out) {
   auto& decoded = out.place.Context().Get<DecodedOperands>();
   DeviceStream& stream = out.place.Stream();
   const OrderedSums sums = {
       // Sums of int8 products are exact in float64.
-      .float64 = rule.kind == AccumulationKind::kFloat64 || rule.kind == AccumulationKind::kExact,
-      .promote = rule.kind == AccumulationKind::kChunked ? static_cast<size_t>(rule.chunk) : 0,
+      .float64 = mode.kind == AccumulationKind::kFloat64 || mode.kind == AccumulationKind::kExact,
+      .promote = mode.kind == AccumulationKind::kChunked ? static_cast<size_t>(mode.chunk) : 0,
       .segment = SegmentOf(a, b),
-      .nan = std::bit_cast<float>(NanResult(rule))};
+      .nan = std::bit_cast<float>(NanResult(mode))};
   MultiplyOrdered(InOrder(a, decoded.a, stream), InOrder(b, decoded.b, stream), sums, out);
 }
 
@@ -159,17 +159,17 @@ DeviceGemmOperand ForTensorCores(const GemmOperand& x) {
 
 PlaceKernel KernelAtPlace(const GemmOperand& a,
                           const GemmOperand& b,
-                          const AccumulationMode& rule,
+                          const AccumulationMode& mode,
                           MatrixSpan<float> out) {
-  if (FitTensorCores(a, b, rule)) return PlaceKernel::kTensorCores;
-  if (FitBlocks(a, b, rule, out)) return PlaceKernel::kBlocks;
-  const bool exact_int8 = rule.kind == AccumulationKind::kExact && AreInt8(a, b);
-  return IsOrderedMode(rule) || exact_int8 ? PlaceKernel::kOrdered : PlaceKernel::kNone;
+  if (FitTensorCores(a, b, mode)) return PlaceKernel::kTensorCores;
+  if (FitBlocks(a, b, mode, out)) return PlaceKernel::kBlocks;
+  const bool exact_int8 = mode.kind == AccumulationKind::kExact && AreInt8(a, b);
+  return IsOrderedMode(mode) || exact_int8 ? PlaceKernel::kOrdered : PlaceKernel::kNone;
 }
 
 void GemmAtPlace(const GemmOperand& a,
                  const GemmOperand& b,
-                 const AccumulationMode& rule,
+                 const AccumulationMode& mode,
                  MatrixSpan<float> out) {
   CheckProduct(a, b, out.Elements());
   NUMSIM_REQUIRE(out.rows == a.rows && out.cols == b.rows && out.Contiguous(),
@@ -181,13 +181,13 @@ void GemmAtPlace(const GemmOperand& a,
                  b.rows);
   if (out.Elements() == 0) return;
   if (a.inner == 0) return device_memory::FillBytes(out.data, 0, out.Bytes(), out.place.Stream());
-  switch (KernelAtPlace(a, b, rule, out)) {
+  switch (KernelAtPlace(a, b, mode, out)) {
     case PlaceKernel::kTensorCores:
-      return Gemm(ForTensorCores(a), ForTensorCores(b), rule, out);
+      return Gemm(ForTensorCores(a), ForTensorCores(b), mode, out);
     case PlaceKernel::kBlocks:
       return MultiplyInBlocks(a, b, out);
     case PlaceKernel::kOrdered:
-      return MultiplyInOrder(a, b, rule, out);
+      return MultiplyInOrder(a, b, mode, out);
     case PlaceKernel::kNone:
       break;
   }
@@ -201,7 +201,7 @@ void GemmAtPlace(const GemmOperand& a,
       b.rows,
       b.inner,
       ToString(b.format),
-      ToString(rule));
+      ToString(mode));
 }
 
 }  // namespace numsim

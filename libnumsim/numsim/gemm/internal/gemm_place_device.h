@@ -18,7 +18,7 @@ enum class PlaceKernel : uint8_t {
 // is set, and the alignment of addresses matter. Requires what Gemm requires.
 PlaceKernel KernelAtPlace(const GemmOperand& a,
                           const GemmOperand& b,
-                          const AccumulationMode& rule,
+                          const AccumulationMode& mode,
                           MatrixSpan<float> out);
 
 // Returns the operand as tensor cores take it, with its scales if they are as DeviceGemmOperand has
@@ -28,7 +28,7 @@ DeviceGemmOperand ForTensorCores(const GemmOperand& x);
 // Implements Gemm of gemm.h for a place that is not the host.
 void GemmAtPlace(const GemmOperand& a,
                  const GemmOperand& b,
-                 const AccumulationMode& rule,
+                 const AccumulationMode& mode,
                  MatrixSpan<float> out);
 
 }  // namespace numsim

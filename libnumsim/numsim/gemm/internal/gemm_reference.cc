@@ -37,7 +37,7 @@ std::vector<float> Vectors(const GemmOperand& x, InnerRange segment) {
 
 void ReferenceSums(const GemmOperand& a,
                    const GemmOperand& b,
-                   const AccumulationMode& rule,
+                   const AccumulationMode& mode,
                    InnerRange segment,
                    std::vector<double>& sums) {
   const std::vector<float> va = Vectors(a, segment), vb = Vectors(b, segment);
@@ -48,21 +48,21 @@ void ReferenceSums(const GemmOperand& a,
       const size_t i = t / b.rows, j = t % b.rows;
       const DotOperand x{a.format, std::span(va).subspan(i * depth, depth)};
       const DotOperand y{b.format, std::span(vb).subspan(j * depth, depth)};
-      sums[t] = ToFloat64RoundedToOdd(Accumulate(rule, x, y));
+      sums[t] = ToFloat64RoundedToOdd(Accumulate(mode, x, y));
     }
   });
 }
 
 double ReferenceSum(const GemmOperand& a,
                     const GemmOperand& b,
-                    const AccumulationMode& rule,
+                    const AccumulationMode& mode,
                     InnerRange segment,
                     size_t i,
                     size_t j) {
   std::vector<float> x(segment.Size()), y(segment.Size());
   PackFloatPanels(a, 1, i, 1, segment, x.data(), x.size());
   PackFloatPanels(b, 1, j, 1, segment, y.data(), y.size());
-  return ToFloat64RoundedToOdd(Accumulate(rule, {a.format, x}, {b.format, y}));
+  return ToFloat64RoundedToOdd(Accumulate(mode, {a.format, x}, {b.format, y}));
 }
 
 }  // namespace numsim

@@ -178,7 +178,7 @@ struct AlignedFactor {
 };
 
 // Returns the fastest lanes that do a mode of kind kAligned, or nothing if no lanes do.
-std::optional<AlignedLanes> LanesForAligned(const AccumulationMode& rule,
+std::optional<AlignedLanes> LanesForAligned(const AccumulationMode& mode,
                                             const AlignedFactor& a,
                                             const AlignedFactor& b);
 

@@ -43,7 +43,7 @@ class Selection {
 // Returns element (i, j) of the result by the definition of the accumulation mode.
 float DefinedElement(const GemmOperand& a,
                      const GemmOperand& b,
-                     const AccumulationMode& rule,
+                     const AccumulationMode& mode,
                      size_t segment,
                      size_t i,
                      size_t j) {
@@ -51,7 +51,7 @@ float DefinedElement(const GemmOperand& a,
   for (size_t s = 0; s * segment < a.inner; ++s) {
     const InnerRange range{s * segment, std::min((s + 1) * segment, a.inner)};
     const double scale = static_cast<double>(a.scales.At(i, s)) * b.scales.At(j, s);
-    const float part = static_cast<float>(ReferenceSum(a, b, rule, range, i, j) * scale);
+    const float part = static_cast<float>(ReferenceSum(a, b, mode, range, i, j) * scale);
     total = s == 0 ? part : total + part;
   }
   return total;
@@ -63,16 +63,16 @@ void PutSpecials(const GemmOperand& a,
                  const OperandRange& range_a,
                  const GemmOperand& b,
                  const OperandRange& range_b,
-                 const AccumulationMode& rule,
+                 const AccumulationMode& mode,
                  size_t segment,
                  std::span<float> out) {
-  const float nan = std::bit_cast<float>(NanResult(rule));
+  const float nan = std::bit_cast<float>(NanResult(mode));
   // In float64 no sum of finite products overflows, so an infinity or NaN there results from the
   // special values.
   const auto put = [&](float special, size_t i, size_t j) {
     float& x = out[i * b.rows + j];
     // If the finite products alone overflow an accumulator, only the definition can decide.
-    if (!std::isfinite(x)) special = DefinedElement(a, b, rule, segment, i, j);
+    if (!std::isfinite(x)) special = DefinedElement(a, b, mode, segment, i, j);
     x = std::isnan(special) ? nan : special;
   };
   const AccumulationMode float64{.kind = AccumulationKind::kFloat64};
@@ -82,7 +82,7 @@ void PutSpecials(const GemmOperand& a,
     for (const size_t i : rows) row_done[i] = true;
     const Selection selection(a, rows, segment);
     specials.resize(rows.size() * b.rows);
-    GemmByRule(selection.Operand(), b, float64, specials);
+    Gemm(selection.Operand(), b, float64, specials);
     ParallelFor(specials.size(), 4096, [&](size_t begin, size_t end) {
       for (size_t t = begin; t < end; ++t) put(specials[t], rows[t / b.rows], t % b.rows);
     });
@@ -90,7 +90,7 @@ void PutSpecials(const GemmOperand& a,
   if (const std::vector<size_t>& cols = range_b.nonfinite; !cols.empty()) {
     const Selection selection(b, cols, segment);
     specials.resize(a.rows * cols.size());
-    GemmByRule(a, selection.Operand(), float64, specials);
+    Gemm(a, selection.Operand(), float64, specials);
     ParallelFor(specials.size(), 4096, [&](size_t begin, size_t end) {
       for (size_t t = begin; t < end; ++t) {
         const size_t i = t / cols.size();

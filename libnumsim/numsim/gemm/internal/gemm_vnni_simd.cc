@@ -18,9 +18,7 @@
 
 namespace numsim {
 
-bool HasVnniTile() {
-  return SimdTargetName() == "avx3" && __builtin_cpu_supports("avx512vnni") != 0;
-}
+bool HasVnniTile() { return BackendName() == "avx3" && __builtin_cpu_supports("avx512vnni") != 0; }
 
 // A group has one word for each of 12 rows, so four groups fill three vectors of 16 words.
 NUMSIM_VNNI void SumVnniPanel(const uint8_t* a, size_t groups, int32_t* sums) {

@@ -129,7 +129,7 @@ OperandData& LinearCall::MakeWithinStep(LinearOperand operand, In<float> tensor,
               result);
   if (observer_ != nullptr) {
     if (const auto* codes = std::get_if<QuantizedMatrix>(&result)) {
-      observer_->Quantised(operand, tensor, *codes);
+      observer_->Quantized(operand, tensor, *codes);
     }
   }
   return result;
@@ -193,7 +193,7 @@ void LinearCall::SaveForBackward(In<float> x, bool x_stays, LinearSaved& saved) 
   } else {
     // A view of values that stay costs nothing.
     const bool free = x_stays && TakesValues(recipe, x.element);
-    const StepScope scope(free ? nullptr : observer_, LinearOp::kKeepX);
+    const StepScope scope(free ? nullptr : observer_, LinearOp::kSaveX);
     MakeOperand(x, recipe, false, CodeOrder::kInput, {}, nullptr, workspace_.saved_x);
     KeepOperand("X", recipe, x_stays, workspace_.saved_x, saved.matrices[kX]);
   }

@@ -84,7 +84,7 @@ void CheckProduct(const LinearRecipe& recipe, LinearGemm product) {
   if (rules == nullptr) {
     throw Error::Format(
         "kind '{}', {} product: tensor cores do not multiply {} by {}; they take int8 x int8, e4m3fn "
-        "and e5m2 but not two e5m2, bf16 x bf16, fp16 x fp16; others need a container, or rule fp32",
+        "and e5m2 but not two e5m2, bf16 x bf16, fp16 x fp16; others need a container, or mode fp32",
         recipe.kind,
         ToString(product),
         pair.a.name,
@@ -92,7 +92,7 @@ void CheckProduct(const LinearRecipe& recipe, LinearGemm product) {
   }
   if (!Serves(*rules, made.accumulation)) {
     throw Error::Format(
-        "kind '{}', {} product: a device does not add {} x {} by rule {}; it has {}, and fp32, fp64 and "
+        "kind '{}', {} product: a device does not add {} x {} under mode {}; it has {}, and fp32, fp64 and "
         "fp32-chunked for all formats",
         recipe.kind,
         ToString(product),
@@ -104,8 +104,8 @@ void CheckProduct(const LinearRecipe& recipe, LinearGemm product) {
   if (const OperandRecipe* operand = UnservedBlocks(made)) {
     throw Error::Format(
         "kind '{}', {} product: scales of layout {}; tensor cores take tensor, row and, for 8-bit "
-        "operands, blocks of multiples of {} (of {} alone under rule hopper-fp8); others need a container, "
-        "or rule fp32",
+        "operands, blocks of multiples of {} (of {} alone under mode hopper-fp8); others need a container, "
+        "or mode fp32",
         recipe.kind,
         ToString(product),
         ToString(operand->layout),

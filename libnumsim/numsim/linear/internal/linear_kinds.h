@@ -29,7 +29,7 @@ struct LinearKindRow {
   bool delayed = false;                       // allows delayed scaling
   size_t block = 0;                           // default block of b and s; 0 if it has neither
 
-  bool Quantised() const { return scaling.find_first_not_of('h') != std::string_view::npos; }
+  bool Quantized() const { return scaling.find_first_not_of('h') != std::string_view::npos; }
 };
 
 // Returns true if `container` has every finite value of `format`.

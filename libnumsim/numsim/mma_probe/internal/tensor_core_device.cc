@@ -93,10 +93,10 @@ DeviceUnit InstructionUnit(const MmaUnit& unit) {
   return {asked, MmaUnavailable(unit)};
 }
 
-// Returns the device's GEMM library, called with accumulation mode `rule`.
+// Returns the device's GEMM library, called with `mode`.
 DeviceUnit LibraryUnit(const FormatSpec& a,
                        const FormatSpec& b,
-                       const AccumulationMode& rule,
+                       const AccumulationMode& mode,
                        const char* variant) {
   TensorCore asked{
       .name = fmt::format("{} {} x {}{}", DeviceGemmLibrary(), ToString(a), ToString(b), variant),
@@ -104,7 +104,7 @@ DeviceUnit LibraryUnit(const FormatSpec& a,
       .b = b,
       .inner_step = kStepBytes / static_cast<size_t>(a.StorageBytes()),
       .multiply = {}};
-  asked.multiply = [a, b, rule, arrays = std::make_shared<Arrays>()](std::span<const float> left,
+  asked.multiply = [a, b, mode, arrays = std::make_shared<Arrays>()](std::span<const float> left,
                                                                      std::span<const float> right,
                                                                      size_t inner,
                                                                      std::span<float> out) {
@@ -114,19 +114,19 @@ DeviceUnit LibraryUnit(const FormatSpec& a,
     arrays->out.Reserve(kRows * kRows);
     Gemm({.format = a, .codes = arrays->a.data(), .rows = kRows, .inner = inner},
          {.format = b, .codes = arrays->b.data(), .rows = kRows, .inner = inner},
-         rule,
+         mode,
          {arrays->out.data(), MatrixShape{kRows, kRows}, ThreadPlace()},
          DeviceGemmEngine::kLibrary);
     arrays->Get(kRows, out);
   };
-  const bool served = MultipliesOnDevice(a, b, rule);
+  const bool served = MultipliesOnDevice(a, b, mode);
   return {asked, served ? "" : "the library does not support these operands on this device"};
 }
 
-// Returns the accumulation mode `rule` of a Hopper device if the device supports it; this also
+// Returns the `mode` of a Hopper device if the device supports it; this also
 // prevents the library from splitting the inner dimension. Otherwise returns `library`.
-AccumulationMode RuleFor(const char* rule, const FormatSpec& a, const FormatSpec& b) {
-  const AccumulationMode wanted = ParseAccumulationMode(rule);
+AccumulationMode RuleFor(const char* mode, const FormatSpec& a, const FormatSpec& b) {
+  const AccumulationMode wanted = ParseAccumulationMode(mode);
   return MultipliesOnDevice(a, b, wanted) ? wanted : ParseAccumulationMode("library");
 }
 
@@ -135,9 +135,9 @@ AccumulationMode RuleFor(const char* rule, const FormatSpec& a, const FormatSpec
 std::vector<DeviceUnit> DeviceUnits() {
   std::vector<DeviceUnit> units;
   for (const MmaUnit& unit : MmaUnits()) units.push_back(InstructionUnit(unit));
-  const auto add = [&](const char* a, const char* b, const char* rule, const char* variant) {
+  const auto add = [&](const char* a, const char* b, const char* mode, const char* variant) {
     const FormatSpec format_a = ParseFormat(a).spec, format_b = ParseFormat(b).spec;
-    const AccumulationMode asked = RuleFor(rule, format_a, format_b);
+    const AccumulationMode asked = RuleFor(mode, format_a, format_b);
     units.push_back(LibraryUnit(format_a, format_b, asked, variant));
   };
   add("bf16", "bf16", "hopper-bf16", "");

@@ -15,7 +15,7 @@
 namespace numsim {
 namespace {
 
-using Rules = std::vector<AccumulationMode>;
+using Modes = std::vector<AccumulationMode>;
 
 constexpr int kFirstInner = 64;     // maximum of the first round; wider steps are tried afterwards
 constexpr int kPairGroup = 32;      // group size of ProductOrder::kBytePairs
@@ -26,10 +26,10 @@ constexpr size_t kFinalDots = 1000;
 constexpr size_t kFinalRules = 20;  // best modes of the first pass, compared on kFinalDots
 constexpr uint64_t kOrderSeed = 0x4F52444552;
 
-uint32_t SumBits(const AccumulationMode& rule, const DotOperand& a, const DotOperand& b) {
+uint32_t SumBits(const AccumulationMode& mode, const DotOperand& a, const DotOperand& b) {
   static const EncodePlan plan = MakeEncodePlan(kFp32);
-  const Unrounded sum = Accumulate(rule, a, b);
-  if (sum.kind == NumberKind::kNan) return NanResult(rule);
+  const Unrounded sum = Accumulate(mode, a, b);
+  if (sum.kind == NumberKind::kNan) return NanResult(mode);
   return EncodeUnrounded(plan, sum).code;
 }
 
@@ -59,155 +59,155 @@ std::vector<Trial> Mixed(const std::vector<ProbeAnswer>& answers, size_t most_in
   return trials;
 }
 
-bool AgreesOnAll(const AccumulationMode& rule,
+bool AgreesOnAll(const AccumulationMode& mode,
                  const TensorCore& unit,
                  std::span<const Trial> trials) {
   return std::all_of(trials.begin(), trials.end(), [&](const Trial& trial) {
-    return Agrees(rule, unit, *trial.answer, trial.dot);
+    return Agrees(mode, unit, *trial.answer, trial.dot);
   });
 }
 
-Rules Survivors(const Rules& rules, const TensorCore& unit, std::span<const Trial> trials) {
-  std::vector<uint8_t> fits(rules.size(), 0);
-  ParallelTasks(rules.size(), [&](size_t i) { fits[i] = AgreesOnAll(rules[i], unit, trials); });
-  Rules left;
-  for (size_t i = 0; i < rules.size(); ++i) {
-    if (fits[i] != 0) left.push_back(rules[i]);
+Modes Survivors(const Modes& modes, const TensorCore& unit, std::span<const Trial> trials) {
+  std::vector<uint8_t> fits(modes.size(), 0);
+  ParallelTasks(modes.size(), [&](size_t i) { fits[i] = AgreesOnAll(modes[i], unit, trials); });
+  Modes left;
+  for (size_t i = 0; i < modes.size(); ++i) {
+    if (fits[i] != 0) left.push_back(modes[i]);
   }
   return left;
 }
 
 // Returns the modes without parameters and those of AccumulationModeTable().
-Rules NamedRules() {
-  Rules rules;
-  for (const char* text : {"exact", "fp32", "fp64"}) rules.push_back(ParseAccumulationMode(text));
+Modes NamedRules() {
+  Modes modes;
+  for (const char* text : {"exact", "fp32", "fp64"}) modes.push_back(ParseAccumulationMode(text));
   for (const FormatSpec& format : {kFp32, kTf32, kBf16, kFp16}) {
-    rules.push_back({.kind = AccumulationKind::kFormat, .format = format});
-    rules.push_back({.kind = AccumulationKind::kFormatUnfused, .format = format});
+    modes.push_back({.kind = AccumulationKind::kFormat, .format = format});
+    modes.push_back({.kind = AccumulationKind::kFormatUnfused, .format = format});
   }
-  for (const AccumulationModeRow& row : AccumulationModeTable()) rules.push_back(row.rule);
-  return rules;
+  for (const AccumulationModeRow& row : AccumulationModeTable()) modes.push_back(row.mode);
+  return modes;
 }
 
-// Adds `rule` with every promotion interval in [from, to) that is a multiple of its chunk.
-void AddPromoted(const AccumulationMode& rule, int from, int to, Rules& rules) {
-  const int chunk = rule.chunk;
+// Adds `mode` with every promotion interval in [from, to) that is a multiple of its chunk.
+void AddPromoted(const AccumulationMode& mode, int from, int to, Modes& modes) {
+  const int chunk = mode.chunk;
   for (int promote = (from + chunk - 1) / chunk * chunk; promote < to; promote += chunk) {
-    rules.push_back(rule);
-    rules.back().promote = promote;
+    modes.push_back(mode);
+    modes.back().promote = promote;
   }
 }
 
 // Returns the modes with parameters that differ within `inner` products. A step or interval of
 // `inner` represents all longer ones.
-Rules Families(int inner) {
-  Rules rules;
+Modes Families(int inner) {
+  Modes modes;
   for (int chunk = 1; chunk <= inner; ++chunk) {
-    rules.push_back({.kind = AccumulationKind::kChunked, .chunk = chunk});
-    rules.push_back({.kind = AccumulationKind::kExactChunks, .chunk = chunk});
+    modes.push_back({.kind = AccumulationKind::kChunked, .chunk = chunk});
+    modes.push_back({.kind = AccumulationKind::kExactChunks, .chunk = chunk});
     if (std::has_single_bit(static_cast<unsigned>(chunk))) {
-      rules.push_back({.kind = AccumulationKind::kFlushedPairs, .chunk = chunk});
+      modes.push_back({.kind = AccumulationKind::kFlushedPairs, .chunk = chunk});
     }
     for (int f = 1; f <= AccumulationMode::kMaxFractionBits; ++f) {
-      AccumulationMode rule{.kind = AccumulationKind::kAligned, .chunk = chunk, .fraction_bits = f};
+      AccumulationMode mode{.kind = AccumulationKind::kAligned, .chunk = chunk, .fraction_bits = f};
       for (const ProductOrder order : {ProductOrder::kAscending, ProductOrder::kBytePairs}) {
         if (order == ProductOrder::kBytePairs && (kPairGroup % chunk != 0 || chunk == kPairGroup)) {
           continue;
         }
-        rule.order = order;
-        rules.push_back(rule);
-        AddPromoted(rule, chunk, inner, rules);
+        mode.order = order;
+        modes.push_back(mode);
+        AddPromoted(mode, chunk, inner, modes);
       }
-      rule = {.kind = AccumulationKind::kAlignedDown, .chunk = chunk, .fraction_bits = f};
-      rules.push_back(rule);
-      rule.order = ProductOrder::kEvenOdd;
-      if (chunk % 2 == 0) rules.push_back(rule);
+      mode = {.kind = AccumulationKind::kAlignedDown, .chunk = chunk, .fraction_bits = f};
+      modes.push_back(mode);
+      mode.order = ProductOrder::kEvenOdd;
+      if (chunk % 2 == 0) modes.push_back(mode);
     }
   }
-  return rules;
+  return modes;
 }
 
-// Adds the modes for up to `most` products that `rule`, a survivor at `inner` products, represents.
-void Expand(const AccumulationMode& rule, int inner, int most, Rules& rules) {
-  rules.push_back(rule);
-  if (rule.kind == AccumulationKind::kAligned && rule.promote == 0) {
-    AddPromoted(rule, std::max(rule.chunk, inner), most, rules);
+// Adds the modes for up to `most` products that `mode`, a survivor at `inner` products, represents.
+void Expand(const AccumulationMode& mode, int inner, int most, Modes& modes) {
+  modes.push_back(mode);
+  if (mode.kind == AccumulationKind::kAligned && mode.promote == 0) {
+    AddPromoted(mode, std::max(mode.chunk, inner), most, modes);
   }
-  const bool steps = rule.chunk == inner && rule.kind != AccumulationKind::kFlushedPairs;
+  const bool steps = mode.chunk == inner && mode.kind != AccumulationKind::kFlushedPairs;
   if (!steps) return;
-  const int step = rule.kind == AccumulationKind::kChunked ? 1 : kWideStep;
+  const int step = mode.kind == AccumulationKind::kChunked ? 1 : kWideStep;
   for (int chunk = (inner / step + 1) * step; chunk <= most; chunk += step) {
-    AccumulationMode wider = rule;
+    AccumulationMode wider = mode;
     wider.chunk = chunk;
-    rules.push_back(wider);
-    if (rule.kind == AccumulationKind::kAligned) AddPromoted(wider, chunk, most, rules);
+    modes.push_back(wider);
+    if (mode.kind == AccumulationKind::kAligned) AddPromoted(wider, chunk, most, modes);
   }
 }
 
 // Returns true if AccumulationModeTable() lists the mode for the operands of `unit`.
-bool IsListed(const AccumulationMode& rule, const TensorCore& unit) {
+bool IsListed(const AccumulationMode& mode, const TensorCore& unit) {
   for (const AccumulationModeRow& row : AccumulationModeTable()) {
-    if (row.rule == rule && IsFor(row, unit.a)) return true;
+    if (row.mode == mode && IsFor(row, unit.a)) return true;
   }
   return false;
 }
 
 // Returns the sort key of a mode; smaller keys are reported first.
-auto Rank(const AccumulationMode& rule, const TensorCore& unit) {
-  const bool parameters = rule.chunk != 0;
-  return std::tuple(!IsListed(rule, unit),
+auto Rank(const AccumulationMode& mode, const TensorCore& unit) {
+  const bool parameters = mode.chunk != 0;
+  return std::tuple(!IsListed(mode, unit),
                     parameters,
-                    rule.kind,
-                    rule.fraction_bits,
-                    rule.promote,
-                    rule.order,
-                    -rule.chunk);
+                    mode.kind,
+                    mode.fraction_bits,
+                    mode.promote,
+                    mode.order,
+                    -mode.chunk);
 }
 
-size_t Count(const AccumulationMode& rule, const TensorCore& unit, std::span<const Trial> trials) {
+size_t Count(const AccumulationMode& mode, const TensorCore& unit, std::span<const Trial> trials) {
   return static_cast<size_t>(std::count_if(trials.begin(), trials.end(), [&](const Trial& trial) {
-    return Agrees(rule, unit, *trial.answer, trial.dot);
+    return Agrees(mode, unit, *trial.answer, trial.dot);
   }));
 }
 
 // Returns the `keep` modes that agree most often, the best one first.
-Rules MostAgreeing(const Rules& rules,
+Modes MostAgreeing(const Modes& modes,
                    const TensorCore& unit,
                    std::span<const Trial> trials,
                    size_t keep) {
-  std::vector<size_t> counts(rules.size());
-  ParallelTasks(rules.size(), [&](size_t i) { counts[i] = Count(rules[i], unit, trials); });
-  std::vector<size_t> order(rules.size());
+  std::vector<size_t> counts(modes.size());
+  ParallelTasks(modes.size(), [&](size_t i) { counts[i] = Count(modes[i], unit, trials); });
+  std::vector<size_t> order(modes.size());
   for (size_t i = 0; i < order.size(); ++i) order[i] = i;
   std::stable_sort(
       order.begin(), order.end(), [&](size_t x, size_t y) { return counts[x] > counts[y]; });
-  Rules best;
-  for (size_t i = 0; i < std::min(keep, order.size()); ++i) best.push_back(rules[order[i]]);
+  Modes best;
+  for (size_t i = 0; i < std::min(keep, order.size()); ++i) best.push_back(modes[order[i]]);
   return best;
 }
 
 // Returns the mode that agrees most often, ignoring modes of `families` with promotion.
-AccumulationMode ClosestRule(Rules named,
-                             const Rules& families,
+AccumulationMode ClosestRule(Modes named,
+                             const Modes& families,
                              const TensorCore& unit,
                              std::span<const Trial> trials) {
-  for (const AccumulationMode& rule : families) {
-    if (rule.promote == 0) named.push_back(rule);
+  for (const AccumulationMode& mode : families) {
+    if (mode.promote == 0) named.push_back(mode);
   }
   const auto first = [trials](size_t n) { return trials.first(std::min(n, trials.size())); };
-  const Rules best = MostAgreeing(named, unit, first(kSampleDots), kFinalRules);
+  const Modes best = MostAgreeing(named, unit, first(kSampleDots), kFinalRules);
   return MostAgreeing(best, unit, first(kFinalDots), 1)[0];
 }
 
 }  // namespace
 
-bool Agrees(const AccumulationMode& rule,
+bool Agrees(const AccumulationMode& mode,
             const TensorCore& unit,
             const ProbeAnswer& answer,
             size_t d) {
   const float got = answer.Out(d);
   const float expected =
-      std::bit_cast<float>(SumBits(rule, {unit.a, answer.block.A(d)}, {unit.b, answer.block.B(d)}));
+      std::bit_cast<float>(SumBits(mode, {unit.a, answer.block.A(d)}, {unit.b, answer.block.B(d)}));
   if (std::isnan(got) || std::isnan(expected)) return std::isnan(got) && std::isnan(expected);
   return std::bit_cast<uint32_t>(got) == std::bit_cast<uint32_t>(expected);
 }
@@ -219,19 +219,19 @@ std::vector<AccumulationMode> FittingRules(const TensorCore& unit,
   const int inner = std::min(kFirstInner, most);
   const std::vector<Trial> narrow = Mixed(answers, static_cast<size_t>(inner));
   const std::vector<Trial> wide = Mixed(answers, unit.inner_most);
-  Rules named = NamedRules();
-  Rules fits = Survivors(named, unit, wide);
+  Modes named = NamedRules();
+  Modes fits = Survivors(named, unit, wide);
   // If nothing was ever rounded, as with integers, thousands of modes fit; the named ones suffice.
   const auto has = [&fits](const char* text) {
     return std::find(fits.begin(), fits.end(), ParseAccumulationMode(text)) != fits.end();
   };
   const bool enough = has("exact") && has("fp32");
   if (!enough) {
-    Rules wider, families = Families(inner);
-    for (const AccumulationMode& rule : Survivors(families, unit, narrow)) {
-      Expand(rule, inner, most, wider);
+    Modes wider, families = Families(inner);
+    for (const AccumulationMode& mode : Survivors(families, unit, narrow)) {
+      Expand(mode, inner, most, wider);
     }
-    for (const AccumulationMode& rule : Survivors(wider, unit, wide)) fits.push_back(rule);
+    for (const AccumulationMode& mode : Survivors(wider, unit, wide)) fits.push_back(mode);
     if (fits.empty() && closest != nullptr) {
       *closest = ClosestRule(std::move(named), families, unit, narrow);
     }
@@ -244,12 +244,12 @@ std::vector<AccumulationMode> FittingRules(const TensorCore& unit,
   return fits;
 }
 
-std::string RuleWithNames(const AccumulationMode& rule) {
+std::string ModeWithNames(const AccumulationMode& mode) {
   std::string names;
   for (const AccumulationModeRow& row : AccumulationModeTable()) {
-    if (row.rule == rule) names += fmt::format("{}{}", names.empty() ? "" : ", ", row.name);
+    if (row.mode == mode) names += fmt::format("{}{}", names.empty() ? "" : ", ", row.name);
   }
-  return names.empty() ? DefinitionText(rule) : fmt::format("{} ({})", DefinitionText(rule), names);
+  return names.empty() ? DefinitionText(mode) : fmt::format("{} ({})", DefinitionText(mode), names);
 }
 
 }  // namespace numsim

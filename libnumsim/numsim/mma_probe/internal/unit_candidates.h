@@ -11,9 +11,9 @@
 
 namespace numsim {
 
-// Returns true if dot product d of the block has the same bits in accumulation mode `rule` as in
+// Returns true if dot product d of the block has the same bits in `mode` as in
 // the tensor core's answer. All NaNs are equal.
-bool Agrees(const AccumulationMode& rule,
+bool Agrees(const AccumulationMode& mode,
             const TensorCore& unit,
             const ProbeAnswer& answer,
             size_t d);
@@ -34,6 +34,6 @@ std::vector<AccumulationMode> FittingRules(const TensorCore& unit,
 
 // Returns the accumulation mode with every name that AccumulationModeTable() has for it, as in
 // "trunc:13,32 (hopper-fp8-fast)".
-std::string RuleWithNames(const AccumulationMode& rule);
+std::string ModeWithNames(const AccumulationMode& mode);
 
 }  // namespace numsim

@@ -33,17 +33,17 @@ class LayerObserver : public LinearObserver {
   LayerObserver(const Pass<float>& pass, std::string_view layer) : pass_(pass), layer_(layer) {}
 
   void Begin(LinearOp step) override {
-    timed_.emplace(pass_.profile, ProductOf(step) ? StepPhase::kProduct : StepPhase::kQuantise);
+    timed_.emplace(pass_.profile, ProductOf(step) ? StepPhase::kProduct : StepPhase::kQuantize);
   }
   void End(LinearOp step) override {
     timed_.reset();
     const std::optional<LinearGemm> product = ProductOf(step);
     if (product && pass_.observer != nullptr) pass_.observer->Multiplied(layer_, *product);
   }
-  void Quantised(LinearOperand operand,
+  void Quantized(LinearOperand operand,
                  In<float> original,
                  const QuantizedMatrix& result) override {
-    if (pass_.observer != nullptr) pass_.observer->Quantised(layer_, operand, original, result);
+    if (pass_.observer != nullptr) pass_.observer->Quantized(layer_, operand, original, result);
   }
 
  private:

@@ -29,9 +29,12 @@ struct RightFactor {
   const float* data;
   size_t stride;
 };
-// The range of the inner dimension outside which terms are zero.
+// The terms of row r of a tile: [begin + r * begin_step, end + r * end_step) of the inner dimension.
+// The steps are 0, or 1 for the staircase of a causal mask. Terms outside are left out, not multiplied
+// by zero: an infinite value must not reach tokens that do not attend to it.
 struct Inner {
   size_t begin, end;
+  size_t begin_step = 0, end_step = 0;
 };
 
 constexpr size_t kTileRows = 4;
@@ -53,22 +56,33 @@ HWY_INLINE void Tile(const LeftFactor& a,
   for (size_t r = 0; r < kRows; ++r) {
     for (size_t v = 0; v < kVectors; ++v) sum[r][v] = hn::Zero(d);
   }
-  // Two loops, because a test within the loop costs as much as the sums.
-  const auto add = [&](const auto& load_last) HWY_ATTR {
-    const float* HWY_RESTRICT from = b.data + inner.begin * b.stride;
-    const float* HWY_RESTRICT factors = a.data + inner.begin * a.inner_stride;
-    for (size_t k = inner.begin; k < inner.end; ++k) {
-      RowVector right[kVectors];
-      for (size_t v = 0; v + 1 < kVectors; ++v) right[v] = hn::LoadU(d, from + v * kVectorLanes);
-      right[kVectors - 1] = load_last(from + (kVectors - 1) * kVectorLanes);
-      for (size_t r = 0; r < kRows; ++r) {
-        const RowVector factor = hn::Set(d, factors[r * a.row_stride]);
-        for (size_t v = 0; v < kVectors; ++v) {
-          sum[r][v] = hn::Add(sum[r][v], hn::Mul(factor, right[v]));
-        }
+  // Adds term k to the rows of which `has_term` is true.
+  const auto add_term = [&](size_t k, const auto& load_last, const auto& has_term) HWY_ATTR {
+    const float* HWY_RESTRICT from = b.data + k * b.stride;
+    const float* HWY_RESTRICT factors = a.data + k * a.inner_stride;
+    RowVector right[kVectors];
+    for (size_t v = 0; v + 1 < kVectors; ++v) right[v] = hn::LoadU(d, from + v * kVectorLanes);
+    right[kVectors - 1] = load_last(from + (kVectors - 1) * kVectorLanes);
+    for (size_t r = 0; r < kRows; ++r) {
+      if (!has_term(r)) continue;
+      const RowVector factor = hn::Set(d, factors[r * a.row_stride]);
+      for (size_t v = 0; v < kVectors; ++v) {
+        sum[r][v] = hn::Add(sum[r][v], hn::Mul(factor, right[v]));
       }
-      from += b.stride;
-      factors += a.inner_stride;
+    }
+  };
+  // Steps before and after the terms that all rows have. Two texts of the loops, because a test within
+  // the middle one costs as much as the sums.
+  const auto add = [&](const auto& load_last) HWY_ATTR {
+    const size_t all_begin = inner.begin + (kRows - 1) * inner.begin_step;
+    for (size_t k = inner.begin; k < all_begin; ++k) {
+      add_term(k, load_last, [&](size_t r) { return inner.begin + r * inner.begin_step <= k; });
+    }
+    for (size_t k = all_begin; k < inner.end; ++k) {
+      add_term(k, load_last, [](size_t) { return true; });
+    }
+    for (size_t k = inner.end; k < inner.end + (kRows - 1) * inner.end_step; ++k) {
+      add_term(k, load_last, [&](size_t r) { return k < inner.end + r * inner.end_step; });
     }
   };
   if (last == kVectorLanes) {
@@ -188,6 +202,11 @@ HWY_INLINE size_t Seen(const HeadShape& shape, size_t t) {
   return shape.causal ? t + 1 : shape.length;
 }
 
+// Returns the tokens that the rows of a tile attend to, of which token t is the first.
+HWY_INLINE Inner SeenBy(const HeadShape& shape, size_t t) {
+  return {0, Seen(shape, t), 0, shape.causal ? 1u : 0u};
+}
+
 // Writes x y^T for rows [t, t + rows) of x, with y given transposed, into rows of Padded(length).
 // Computes as many columns as the last of these rows attends to.
 void Scores(const HeadShape& shape,
@@ -251,31 +270,28 @@ void AttendHead(const HeadShape& shape,
   Transpose(shape, k, keys);
   for (size_t t = 0; t < shape.length; t += kTileRows) {
     const size_t rows = std::min(kTileRows, shape.length - t);
-    const size_t last = Seen(shape, t + rows - 1);
     Scores(shape, q, keys, t, rows, strip);
     float sums[kTileRows];
     for (size_t r = 0; r < rows; ++r) {
       float* const row = strip + r * width;
-      const size_t seen = Seen(shape, t + r);
-      log_sums[(t + r) * log_stride] = ExpOfScores(shape, seen, row, &sums[r]);
-      std::fill(row + seen, row + last, 0.0f);
+      log_sums[(t + r) * log_stride] = ExpOfScores(shape, Seen(shape, t + r), row, &sums[r]);
     }
     float* const to = out.data + t * out.stride;
-    MultiplyStrip(
-        {strip, width, 1}, {v.data, v.stride}, {0, last}, rows, shape.head_dim, to, out.stride);
+    MultiplyStrip({strip, width, 1},
+                  {v.data, v.stride},
+                  SeenBy(shape, t),
+                  rows,
+                  shape.head_dim,
+                  to,
+                  out.stride);
     for (size_t r = 0; r < rows; ++r) ScaleRow(1.0f / sums[r], shape.head_dim, to + r * out.stride);
   }
 }
 
 // Replaces the scores p of row t by the probabilities P, and the gradient dP in ds by the gradient
-// dS of the scores. Both are rows of Padded(length). Fills them with zeros from what token t
-// attends to up to `last`.
-void ScoreGradients(const HeadShape& shape,
-                    const HeadGradientInputs& in,
-                    size_t t,
-                    size_t last,
-                    float* p,
-                    float* ds) {
+// dS of the scores. Both are rows of Padded(length).
+void ScoreGradients(
+    const HeadShape& shape, const HeadGradientInputs& in, size_t t, float* p, float* ds) {
   const RowTag d;
   const size_t seen = Seen(shape, t);
   const float* const g = in.g.data + t * in.g.stride;
@@ -291,8 +307,6 @@ void ScoreGradients(const HeadShape& shape,
     StoreRow(x, p + i, count);
     StoreRow(change, ds + i, count);
   });
-  std::fill(p + seen, p + last, 0.0f);
-  std::fill(ds + seen, ds + last, 0.0f);
 }
 
 // Computes out = x^T y in strips of rows. x is length x length, in rows of Padded(length).
@@ -303,7 +317,8 @@ void MultiplyTransposed(const HeadShape& shape,
   const size_t width = Padded(shape.length);
   for (size_t t = 0; t < shape.length; t += kTileRows) {
     const size_t rows = std::min(kTileRows, shape.length - t);
-    const Inner inner{shape.causal ? t : 0, shape.length};
+    const size_t mask = shape.causal ? 1 : 0;
+    const Inner inner{mask * t, shape.length, mask, 0};  // token t is seen by itself and later ones
     MultiplyStrip({x + t, 1, width},
                   {y.data, y.stride},
                   inner,
@@ -329,15 +344,14 @@ void AttendHeadGradient(const HeadShape& shape,
   Transpose(shape, in.v, values);
   for (size_t t = 0; t < shape.length; t += kTileRows) {
     const size_t rows = std::min(kTileRows, shape.length - t);
-    const size_t last = Seen(shape, t + rows - 1);
     Scores(shape, in.q, keys, t, rows, p + t * width);
     Scores(shape, in.g, values, t, rows, ds + t * width);
     for (size_t r = t; r < t + rows; ++r) {
-      ScoreGradients(shape, in, r, last, p + r * width, ds + r * width);
+      ScoreGradients(shape, in, r, p + r * width, ds + r * width);
     }
     MultiplyStrip({ds + t * width, width, 1},
                   {in.k.data, in.k.stride},
-                  {0, last},
+                  SeenBy(shape, t),
                   rows,
                   shape.head_dim,
                   dq.data + t * dq.stride,

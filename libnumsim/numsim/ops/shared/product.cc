@@ -64,7 +64,7 @@ void Multiply(In<T> a,
               bool transpose_a,
               In<T> b,
               bool transpose_b,
-              const AccumulationMode& rule,
+              const AccumulationMode& mode,
               MatrixSpan<T> out) {
   RequireHost("a product", {a.place, b.place, out.place});
   const Extents of_a = ExtentsOf(a, transpose_a), of_b = ExtentsOf(b, transpose_b);
@@ -78,7 +78,7 @@ void Multiply(In<T> a,
                out.rows,
                out.cols);
   if constexpr (sizeof(T) == sizeof(float)) {
-    Gemm(AsOperand(a, transpose_a), AsOperand(b, !transpose_b), rule, out.Span());
+    Gemm(AsOperand(a, transpose_a), AsOperand(b, !transpose_b), mode, out.Span());
   } else {
     thread_local std::vector<double> plain_a, plain_b;
     const double* const rows_a = Plain(a, transpose_a, plain_a);

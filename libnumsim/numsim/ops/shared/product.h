@@ -7,14 +7,14 @@
 namespace numsim {
 
 // out = op(a) op(b), where op transposes if requested. float32 is computed by Gemm (gemm/gemm.h) in
-// accumulation mode `rule`. float64 ignores `rule` and computes in float64, in a fixed order.
+// `mode`. float64 ignores `mode` and computes in float64, in a fixed order.
 // Requires contiguous matrices.
 template <typename T>
 void Multiply(In<T> a,
               bool transpose_a,
               In<T> b,
               bool transpose_b,
-              const AccumulationMode& rule,
+              const AccumulationMode& mode,
               MatrixSpan<T> out);
 
 }  // namespace numsim

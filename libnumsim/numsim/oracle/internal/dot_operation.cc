@@ -141,8 +141,8 @@ class SequentialDot : public DotOperation {
 // Accumulation as on a device. The rounding of the request applies only to the final result.
 class ModelledDot : public DotOperation {
  public:
-  ModelledDot(const OperationInfo& info, const ResolvedRequest& r, const AccumulationMode& rule)
-      : DotOperation(info, r, 0), rule_(rule), f32_(r.to.spec == kFp32) {}
+  ModelledDot(const OperationInfo& info, const ResolvedRequest& r, const AccumulationMode& mode)
+      : DotOperation(info, r, 0), mode_(mode), f32_(r.to.spec == kFp32) {}
 
   Flags Evaluate(std::span<const uint64_t> inputs,
                  std::span<uint64_t> results) const noexcept override {
@@ -152,14 +152,14 @@ class ModelledDot : public DotOperation {
       b[i] = Decode(b_, B(inputs, i).code);
     }
     const Unrounded sum =
-        Accumulate(rule_, {a_, std::span(a).first(length_)}, {b_, std::span(b).first(length_)});
+        Accumulate(mode_, {a_, std::span(a).first(length_)}, {b_, std::span(b).first(length_)});
     const Rounded r = EncodeUnrounded(to_, sum, Random(inputs, 0));
-    results[0] = f32_ && sum.kind == NumberKind::kNan ? NanResult(rule_) : r.code;
+    results[0] = f32_ && sum.kind == NumberKind::kNan ? NanResult(mode_) : r.code;
     return r.flags;
   }
 
  private:
-  AccumulationMode rule_;
+  AccumulationMode mode_;
   bool f32_;
 };
 
@@ -175,23 +175,23 @@ AccumulationMode ParseRule(const ResolvedRequest& r) {
 }
 
 std::unique_ptr<Operation> Make(const OperationInfo& info, const ResolvedRequest& r) {
-  const AccumulationMode rule = r.accumulation.empty() ? AccumulationMode{} : ParseRule(r);
-  if (r.has_block_scales && rule.kind != AccumulationKind::kLibrary) {
-    return MakeScaledDot(info, r, rule);
+  const AccumulationMode mode = r.accumulation.empty() ? AccumulationMode{} : ParseRule(r);
+  if (r.has_block_scales && mode.kind != AccumulationKind::kLibrary) {
+    return MakeScaledDot(info, r, mode);
   }
-  switch (rule.kind) {
+  switch (mode.kind) {
     case AccumulationKind::kExact:
       return std::make_unique<ExactDot>(info, r);
     case AccumulationKind::kFormat:
     case AccumulationKind::kFormatUnfused:
       return std::make_unique<SequentialDot>(
-          info, r, rule.format, rule.kind == AccumulationKind::kFormat);
+          info, r, mode.format, mode.kind == AccumulationKind::kFormat);
     case AccumulationKind::kLibrary:
       throw Error(
           "--accumulation-mode library has no defined order of summation and so no reference "
           "result; use fp32 or fp32-chunked:N");
     default:
-      return std::make_unique<ModelledDot>(info, r, rule);
+      return std::make_unique<ModelledDot>(info, r, mode);
   }
 }
 

@@ -177,8 +177,8 @@ class ModelledScaledDot : public ScaledDot {
  public:
   ModelledScaledDot(const OperationInfo& info,
                     const ResolvedRequest& r,
-                    const AccumulationMode& rule)
-      : ScaledDot(info, r), rule_(rule), f32_(r.to.spec == kFp32) {}
+                    const AccumulationMode& mode)
+      : ScaledDot(info, r), mode_(mode), f32_(r.to.spec == kFp32) {}
 
   Flags Evaluate(std::span<const uint64_t> inputs,
                  std::span<uint64_t> results) const noexcept override {
@@ -191,7 +191,7 @@ class ModelledScaledDot : public ScaledDot {
     for (size_t block = 0; block < blocks_; ++block) {
       const size_t begin = Begin(block), n = End(block) - begin;
       const Unrounded in_block = Accumulate(
-          rule_, {a_, std::span(a).subspan(begin, n)}, {b_, std::span(b).subspan(begin, n)});
+          mode_, {a_, std::span(a).subspan(begin, n)}, {b_, std::span(b).subspan(begin, n)});
       const float t = Scaled(ToFloat64(in_block),
                              Decode(scale_, ScaleCode(inputs, 0, block)),
                              Decode(scale_, ScaleCode(inputs, 1, block)));
@@ -205,7 +205,7 @@ class ModelledScaledDot : public ScaledDot {
     const auto bits = std::bit_cast<uint32_t>(sum);
     const Unrounded last = ExactValue(kFp32, bits);
     const Rounded r = EncodeUnrounded(to_, last, Random(inputs));
-    results[0] = f32_ && std::isnan(sum) ? NanResult(rule_) : r.code;
+    results[0] = f32_ && std::isnan(sum) ? NanResult(mode_) : r.code;
     return r.flags;
   }
 
@@ -222,7 +222,7 @@ class ModelledScaledDot : public ScaledDot {
     return static_cast<float>(sum * (static_cast<double>(a) * static_cast<double>(b)));
   }
 
-  AccumulationMode rule_;
+  AccumulationMode mode_;
   bool f32_;
 };
 
@@ -230,11 +230,11 @@ class ModelledScaledDot : public ScaledDot {
 
 std::unique_ptr<Operation> MakeScaledDot(const OperationInfo& info,
                                          const ResolvedRequest& request,
-                                         const AccumulationMode& rule) {
-  if (rule.kind == AccumulationKind::kExact) {
+                                         const AccumulationMode& mode) {
+  if (mode.kind == AccumulationKind::kExact) {
     return std::make_unique<ExactScaledDot>(info, request);
   }
-  return std::make_unique<ModelledScaledDot>(info, request, rule);
+  return std::make_unique<ModelledScaledDot>(info, request, mode);
 }
 
 }  // namespace numsim

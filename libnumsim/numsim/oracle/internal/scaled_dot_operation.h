@@ -11,6 +11,6 @@ namespace numsim {
 // Requires a mode other than library.
 std::unique_ptr<Operation> MakeScaledDot(const OperationInfo& info,
                                          const ResolvedRequest& request,
-                                         const AccumulationMode& rule);
+                                         const AccumulationMode& mode);
 
 }  // namespace numsim

@@ -29,7 +29,7 @@ GemmOperand AsSquare(std::span<const float> values, size_t n) {
 // Returns the operations per second of the fastest of several GEMMs, in about 1/20 s. The matrices
 // grow to 512 x 512 as long as that time allows: without vector instructions one such GEMM would take
 // seconds.
-double ProductRate(const AccumulationMode& rule) {
+double ProductRate(const AccumulationMode& mode) {
   constexpr size_t kSmallest = 32, kLargest = 512;
   constexpr double kSeconds = 0.05;
   std::vector<float> a(kLargest * kLargest), b(a.size()), out(a.size());
@@ -38,7 +38,7 @@ double ProductRate(const AccumulationMode& rule) {
   const auto seconds = [&](size_t size) {
     const std::span<float> left(a.data(), size * size), right(b.data(), size * size);
     const auto start = std::chrono::steady_clock::now();
-    Gemm(AsSquare(left, size), AsSquare(right, size), rule, {out.data(), size * size});
+    Gemm(AsSquare(left, size), AsSquare(right, size), mode, {out.data(), size * size});
     return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   };
   seconds(kSmallest);  // threads start, and libraries generate code

@@ -102,7 +102,7 @@ void WriteRunManifest(const Trainer& trainer,
   manifest.git_commit = BuildCommit();
   manifest.compiler = BuildCompiler();
   manifest.build_type = BuildType();
-  manifest.backend = SimdTargetName();
+  manifest.backend = BackendName();
   manifest.simd_target = UsesScalarReference() ? "none" : manifest.backend;
   manifest.versions = {{"numsim", std::string(BuildVersion())},
                        {"gnuplot", gnuplot.empty() ? "not found" : gnuplot}};

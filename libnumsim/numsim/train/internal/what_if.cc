@@ -99,11 +99,11 @@ void WhatIfObserver::Input(std::string_view layer, MatrixSpan<const float> x) {
   See(found->first, found->second, kW, found->second.weight->value.View());
 }
 
-void WhatIfObserver::Quantised(std::string_view layer,
+void WhatIfObserver::Quantized(std::string_view layer,
                                LinearOperand operand,
                                In<float> original,
-                               const QuantizedMatrix& quantised) {
-  next_.Quantised(layer, operand, original, quantised);
+                               const QuantizedMatrix& quantized) {
+  next_.Quantized(layer, operand, original, quantized);
 }
 
 void WhatIfObserver::Multiplied(std::string_view layer, LinearGemm product) {

@@ -40,10 +40,10 @@ class WhatIfObserver : public PassObserver<float> {
 
   void Tensor(std::string_view point, TensorRole role, MatrixSpan<float> values) override;
   void Input(std::string_view layer, MatrixSpan<const float> x) override;
-  void Quantised(std::string_view layer,
+  void Quantized(std::string_view layer,
                  LinearOperand operand,
                  In<float> original,
-                 const QuantizedMatrix& quantised) override;
+                 const QuantizedMatrix& quantized) override;
   void Multiplied(std::string_view layer, LinearGemm product) override;
 
   // Save returns the states of all delayed scales. Restore throws Error unless it is given states

@@ -103,17 +103,17 @@ WhatIfError MeasureWhatIf(std::span<const float> values,
                           RandomStream random,
                           WhatIfScratch& scratch) {
   FillScales(values, shape, recipe, delayed, scratch);
-  const std::span<float> quantised = scratch.quantised.Resize(shape.rows, shape.cols).Span();
+  const std::span<float> quantized = scratch.quantized.Resize(shape.rows, shape.cols).Span();
   FakeQuantize(MakeEncodePlan(recipe.format.spec, recipe.rounding, Overflow::kSaturate),
                values,
                shape,
                recipe.layout,
                scratch.inv_scales,
                scratch.scales,
-               quantised,
+               quantized,
                {.stream = random});
   const ErrorMeasures sums =
-      MeasureError(values, quantised, std::numeric_limits<double>::infinity());
+      MeasureError(values, quantized, std::numeric_limits<double>::infinity());
   WhatIfError error;
   const size_t finite = sums.elements - sums.nonfinite;
   if (finite > 0) {

@@ -33,7 +33,7 @@ struct WhatIfError {
 // Memory that successive measurements reuse.
 struct WhatIfScratch {
   std::vector<float> absmax, scales, inv_scales;
-  Buffer<float> quantised;
+  Buffer<float> quantized;
 };
 
 // Quantises the row-major tensor under `recipe` and measures the error. `delayed` is the current

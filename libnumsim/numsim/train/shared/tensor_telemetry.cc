@@ -50,7 +50,7 @@ void TensorObserver::Tensor(std::string_view point, TensorRole role, MatrixSpan<
   if (guest_ != nullptr) guest_->Tensor(point, role, values);
   const auto& plan = activation ? activations_ : gradients_;
   if (plan) {
-    const TimedPart timed(profile_, StepPhase::kQuantise);
+    const TimedPart timed(profile_, StepPhase::kQuantize);
     RoundTo(*plan, values);
   }
   if (telemetry_ == nullptr) return;
@@ -58,23 +58,23 @@ void TensorObserver::Tensor(std::string_view point, TensorRole role, MatrixSpan<
   RecordTensor(step_, point, activation ? "activation" : "gradient", values, *telemetry_);
 }
 
-void TensorObserver::Quantised(std::string_view layer,
+void TensorObserver::Quantized(std::string_view layer,
                                LinearOperand operand,
                                In<float> original,
-                               const QuantizedMatrix& quantised) {
-  if (guest_ != nullptr) guest_->Quantised(layer, operand, original, quantised);
+                               const QuantizedMatrix& quantized) {
+  if (guest_ != nullptr) guest_->Quantized(layer, operand, original, quantized);
   if (telemetry_ == nullptr) return;
   StepProfile spent;
   {
     const TimedPart timed(&spent, StepPhase::kTelemetry);
     const std::span<float> values =
-        dequantised_.Resize(quantised.shape.rows, quantised.shape.cols).Span();
-    const ErrorMeasures error = QuantizationError(original.Span(), quantised, values);
+        dequantized_.Resize(quantized.shape.rows, quantized.shape.cols).Span();
+    const ErrorMeasures error = QuantizationError(original.Span(), quantized, values);
     telemetry_->Add("quantised",
                     {step_,
                      layer,
                      ToString(operand),
-                     ToString(quantised.format),
+                     ToString(quantized.format),
                      static_cast<double>(AbsmaxOfAll(original.Span())),
                      error.UnderflowShare(),
                      error.OverflowShare(),
@@ -82,9 +82,9 @@ void TensorObserver::Quantised(std::string_view layer,
                      error.SqnrDb()});
   }
   if (profile_ == nullptr) return;
-  // The layer calls this while its own kQuantise phase is being timed.
+  // The layer calls this while its own kQuantize phase is being timed.
   (*profile_)[StepPhase::kTelemetry] += spent[StepPhase::kTelemetry];
-  (*profile_)[StepPhase::kQuantise] -= spent[StepPhase::kTelemetry];
+  (*profile_)[StepPhase::kQuantize] -= spent[StepPhase::kTelemetry];
 }
 
 void RecordTensor(uint64_t step,

@@ -26,7 +26,7 @@ class TensorObserver : public PassObserver<float> {
   // Sets the outputs for the passes that follow. If `telemetry` is not null, every observed tensor,
   // as stored, becomes a row of the table `tensors`, and every quantised operand a row of
   // `quantised`, both for step `step`. If `profile` is not null, times are added to it; time spent
-  // measuring during a linear layer's kQuantise phase is moved to kTelemetry. `guest`, if not null,
+  // measuring during a linear layer's kQuantize phase is moved to kTelemetry. `guest`, if not null,
   // sees everything first, and tensors before they are stored.
   void Begin(uint64_t step,
              Telemetry* telemetry,
@@ -36,10 +36,10 @@ class TensorObserver : public PassObserver<float> {
   void Input(std::string_view layer, MatrixSpan<const float> x) override;
   void Multiplied(std::string_view layer, LinearGemm product) override;
   void Tensor(std::string_view point, TensorRole role, MatrixSpan<float> values) override;
-  void Quantised(std::string_view layer,
+  void Quantized(std::string_view layer,
                  LinearOperand operand,
                  In<float> original,
-                 const QuantizedMatrix& quantised) override;
+                 const QuantizedMatrix& quantized) override;
 
  private:
   std::optional<EncodePlan> activations_, gradients_;  // nullopt: fp32
@@ -48,7 +48,7 @@ class TensorObserver : public PassObserver<float> {
   StepProfile* profile_ = nullptr;
   PassObserver<float>* guest_ = nullptr;
   uint64_t step_ = 0;
-  Buffer<float> dequantised_;
+  Buffer<float> dequantized_;
 };
 
 // Adds a row to the table `tensors` that describes one tensor at one step.

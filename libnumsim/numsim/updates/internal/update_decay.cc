@@ -17,8 +17,8 @@ namespace {
 // Returns a + b + c rounded once: the errors of both additions are added with rounding to odd.
 // [Boldo]
 double RoundedSum(double a, double b, double c) {
-  const ExactSum small = SumExactly(b, c);
-  const ExactSum all = SumExactly(a, small.sum);
+  const SumAndError small = SumExactly(b, c);
+  const SumAndError all = SumExactly(a, small.sum);
   return all.sum + OddSum(all.error, small.error);
 }
 

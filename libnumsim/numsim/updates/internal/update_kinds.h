@@ -59,7 +59,7 @@ struct UpdateJob {
 // Returns Q for weights of that format.
 EncodePlan WeightPlan(const FormatSpec& format);
 
-// Aborts if the scope is not tensor, row or block:N, if split-master has weights other than bf16,
+// Throws Error if the scope is not tensor, row or block:N, if split-master has weights other than bf16,
 // or if note-as-printed has no iterations.
 void CheckRule(const UpdateRule& rule, const FormatSpec& format);
 

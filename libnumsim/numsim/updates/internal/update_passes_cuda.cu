@@ -111,8 +111,8 @@ __global__ void __launch_bounds__(256) DecayKernel(const __grid_constant__ Devic
     const double pull = decay * static_cast<double>(arrays.weights[i]);
     const double other = -decay * static_cast<double>(arrays.values[i]);
     // u - pull + other, rounded once, as in update_decay.cc.
-    const ExactSum small = SumExactly(-pull, other);
-    const ExactSum all = SumExactly(u, small.sum);
+    const SumAndError small = SumExactly(-pull, other);
+    const SumAndError all = SumExactly(u, small.sum);
     decayed[i] = static_cast<float>(all.sum + OddSum(all.error, small.error));
     return;
   }
