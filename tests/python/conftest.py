@@ -46,6 +46,16 @@ def rng():
     return np.random.default_rng(20261125)
 
 
+# The values of the codes 0, 1, ... of e2m1fn.
+FP4 = np.array([0, 0.5, 1, 1.5, 2, 3, 4, 6], np.float32)
+FP4 = np.concatenate([FP4, -FP4])
+
+
+def spread(scales, rows, cols, shape):
+    """One scale per element: the grid of scales, each repeated over its block."""
+    return np.repeat(np.repeat(scales, rows, -2), cols, -1)[..., : shape[-2], : shape[-1]]
+
+
 def all_halves():
     """Every 16-bit pattern: all inputs of bf16 and fp16."""
     return np.arange(1 << 16, dtype=np.uint32).astype(np.uint16)

@@ -13,18 +13,18 @@ import subprocess
 import numpy as np
 import pytest
 
+from conftest import FP4, spread
+
 RNG = np.random.default_rng(47)
-FP4 = np.array([0, 0.5, 1, 1.5, 2, 3, 4, 6], np.float32)
-FP4 = np.concatenate([FP4, -FP4])
 
 
 @pytest.fixture
-def numsim(tmp_path):
+def numsim(tmp_path, monkeypatch):
     """Runs the program in an empty folder; returns what it prints."""
     program = os.environ.get("NUMSIM_PROGRAM")
     if not program:
         pytest.skip("NUMSIM_PROGRAM is not set: this build has no numsim program")
-    os.chdir(tmp_path)
+    monkeypatch.chdir(tmp_path)
 
     def run(line, code=0):
         done = subprocess.run([program, *line.split()], capture_output=True, text=True)
@@ -72,10 +72,6 @@ def rows(text):
 
 def halves(codes):
     return codes[..., 0::2] | codes[..., 1::2] << 4
-
-
-def spread(scales, height, width, shape):
-    return np.repeat(np.repeat(scales, height, -2), width, -1)[..., : shape[-2], : shape[-1]]
 
 
 def decoded(numsim, codes, format):

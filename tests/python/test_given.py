@@ -4,16 +4,10 @@ import numpy as np
 import pytest
 
 import numsim as ns
+from conftest import FP4, spread
 
 RNG = np.random.default_rng(6)
 ROWS, COLS = 300, 261
-FP4 = np.array([0, 0.5, 1, 1.5, 2, 3, 4, 6], np.float32)
-FP4 = np.concatenate([FP4, -FP4])
-
-
-def spread(scales, rows, cols, shape):
-    """One scale per element: the grid of scales, each repeated over its block."""
-    return np.repeat(np.repeat(scales, rows, -2), cols, -1)[..., : shape[-2], : shape[-1]]
 
 
 def drawn_codes(shape, codes=127):
@@ -100,6 +94,26 @@ def test_stacks():
         scales = RNG.random(shape, np.float32)
         each = scales.reshape(shape + (1,) * (3 - len(shape)))
         assert (ns.dequantize(codes, scales, "e4m3fn") == values * each).all()
+
+
+def test_a_stack_may_be_empty():
+    for scales, scaling in (((0, 4, 2), "block:32"), ((0, 4, 1), None), ((0, 1, 1), None)):
+        codes, ones = np.zeros((0, 4, 64), np.uint8), np.ones(scales, np.float32)
+        assert ns.dequantize(codes, ones, "e4m3fn", scaling=scaling).shape == codes.shape
+
+
+def test_codes_of_other_integer_dtypes_are_those_of_the_format():
+    codes = drawn_codes((6, 5), 16)
+    expected = ns.dequantize(codes, np.float32(2), "e2m1fn")
+    for dtype in (np.int64, np.uint16, ">i4"):
+        other = codes.astype(dtype)
+        assert (ns.dequantize(other, np.float32(2), "e2m1fn") == expected).all()
+        assert (ns.decode(other, "e2m1fn") == FP4[codes]).all()
+        for wrong in (16, -1 if np.dtype(dtype).kind == "i" else 256):
+            other[2, 3] = wrong
+            for call in (ns.decode, lambda c, f: ns.from_codes(c, np.float32(2), f)):
+                with pytest.raises(ValueError, match="codes: expected 0 to 15, the codes of e2m1fn"):
+                    call(other, "e2m1fn")
 
 
 def test_int8():

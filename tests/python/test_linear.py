@@ -119,6 +119,17 @@ def test_mistakes_are_named(rng):
 def test_gradient_rounding_may_be_an_sr():
     recipe = ns.LinearRecipe("llm-int8", gradient_rounding=ns.SR(bits=8))
     assert recipe.gemms["input-gradient"][0] == "int8 row sr:8"
-    for rounding in (ns.SR(seed=1), ns.SR(stream=2)):
+    words = np.zeros(4, np.uint32)
+    for fields in ({"seed": 1}, {"stream": 2}, {"stream": 0}, {"random_bits": words}):
+        rounding = ns.SR(bits=8, **fields)
         with pytest.raises(ValueError, match="gradient_rounding: of an SR, a recipe takes bits and"):
             ns.LinearRecipe("llm-int8", gradient_rounding=rounding)
+
+
+def test_a_layer_takes_seed_and_stream_of_an_sr_alone(rng):
+    m, layer = matrices(rng), ns.Linear("standard")
+    for fields in ({"bits": 8}, {"variant": "b"}, {"first_index": 5}):
+        with pytest.raises(ValueError, match="random: of an SR, a layer takes seed and stream alone"):
+            layer.forward(m["x"], m["w"], ns.SR(seed=1, stream=0, **fields))
+    with pytest.raises(ValueError, match="random: of an SR, a layer takes seed and stream alone"):
+        layer.forward(m["x"], m["w"], ns.SR(random_bits=np.zeros(4, np.uint32)))

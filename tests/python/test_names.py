@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import numsim as ns
+from conftest import FP4
 from numsim import _core
 
 _FILE = pathlib.Path(__file__).parents[1] / "formats" / "names.tsv"
@@ -148,9 +149,13 @@ def test_unknown_names_get_the_spelling_that_is_meant(text, hint):
 
 
 def test_the_spelling_with_scales_works():
-    x = np.random.default_rng(0).standard_normal((4, 64)).astype(np.float32)
-    for scaling in ("block:32/e8m0", "block:16/nvfp4"):
-        assert ns.quantize(x, "e2m1fn", scaling=scaling).dequantize().shape == x.shape
+    """Numbers that MXFP4 and NVFP4 hold come back, with the scales that they have."""
+    powers = np.array([[8, 0.25]] * 4, np.float32)
+    x = FP4[np.arange(4 * 64) * 5 % 16].reshape(4, 64) * np.repeat(powers, 32, 1)
+    mx = ns.quantize(x, "e2m1fn", scaling="block:32/e8m0")
+    assert (mx.dequantize() == x).all() and (mx.scales == powers).all()
+    nv = ns.quantize(x, "e2m1fn", scaling="block:16/nvfp4")
+    assert (nv.dequantize() == x).all() and nv.scales.shape == (4, 4)
 
 
 def test_former_names_are_todays_ieee_like_formats():

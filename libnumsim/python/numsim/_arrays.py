@@ -7,6 +7,7 @@ device are the matter of _device.py.
 """
 
 import collections.abc
+import math
 import sys
 
 import numpy as np
@@ -64,6 +65,13 @@ def take(x, name):
     return _take_numpy(array, name, give_numpy)
 
 
+def native(x):
+    """Returns a NumPy array in this machine's byte order; the same array if it has that already."""
+    if x.dtype.isnative or x.dtype.names is not None:
+        return x
+    return x.astype(x.dtype.newbyteorder("="))
+
+
 def _as_objects(x, name):
     """A list, perhaps of lists, as an array of the numbers as they are."""
     try:
@@ -92,9 +100,8 @@ def _take_numpy(x, name, give):
     dtype = x.dtype
     if dtype is F32 or dtype is F64:
         return Taken(x, None, give)
-    if not dtype.isnative and dtype.names is None:
-        x = x.astype(dtype.newbyteorder("="))
-        dtype = x.dtype
+    x = native(x)
+    dtype = x.dtype
     if dtype == F32 or dtype == F64:  # with metadata
         return Taken(x.astype(F32 if dtype == F32 else F64), None, give)
     if dtype == np.int8:
@@ -220,6 +227,12 @@ def torch_name(format):
     return name if hasattr(sys.modules["torch"], name) else None
 
 
+def matrix_shape(shape: tuple[int, ...]) -> tuple[int, int]:
+    """Returns (rows, columns) of a parameter: its first dimension and the rest. A vector is a row."""
+    rows = shape[0] if len(shape) > 1 else 1
+    return rows, math.prod(shape) // rows if rows else 0
+
+
 def take_codes(codes, name, given=None):
     """Returns codes as a Taken whose format is None unless the dtype tells it.
 
@@ -232,9 +245,7 @@ def take_codes(codes, name, given=None):
         require_host(codes, name)
         array, give = np.from_dlpack(codes), _giver(codes)
     else:
-        array, give = np.asarray(codes), give_numpy
-        if not array.dtype.isnative and array.dtype.names is None:
-            array = array.astype(array.dtype.newbyteorder("="))
+        array, give = native(np.asarray(codes)), give_numpy
     if given is not None and array.dtype.type is np.void and array.dtype.names is None:
         if array.dtype.itemsize != given.code_dtype.itemsize:
             raise TypeError(
@@ -269,8 +280,7 @@ def widened(taken, name):
     array = taken.array
     if taken.format is None and type(array) is Exact or array.dtype is F64:
         return _narrowed(taken, name)
-    if not array.flags.c_contiguous:
-        array = np.ascontiguousarray(array)
+    array = np.asarray(array, order="C")
     if taken.format is not None:
         out = np.empty(array.shape, F32)
         _core.decode(taken.format.spec, array, out)
@@ -296,4 +306,4 @@ def held_by_float32(array, name, advice=""):
     wrong = ~((narrow == array) | np.isnan(array))
     if wrong.any():
         raise ValueError(f"{name}: {array[wrong].flat[0]!s} is no float32 number{advice}")
-    return np.ascontiguousarray(narrow).reshape(array.shape)
+    return np.asarray(narrow, order="C")

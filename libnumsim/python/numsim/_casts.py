@@ -71,7 +71,7 @@ def round(
         result = np.empty_like(array)
         _core.round(plan, array.T, result.T)
         return taken.give(result, None)
-    array = np.ascontiguousarray(array).reshape(array.shape)
+    array = np.asarray(array, order="C")
     if out is None:
         result = np.empty(array.shape, array.dtype)
     else:
@@ -99,7 +99,7 @@ def _checked_out(out, array, words):
 
 def _encode_exact(numbers, f, plan, random, words):
     codes = np.empty(numbers.shape, f.code_dtype)
-    arrays = (np.ascontiguousarray(a) for a in (numbers.words, numbers.exponents))
+    arrays = (np.asarray(a, order="C") for a in (numbers.words, numbers.exponents))
     _core.encode_exact(plan, *arrays, codes, random, words)
     return codes
 
@@ -174,7 +174,7 @@ def _codes_of(x, f, rounding, overflow):
     if type(taken.array) is Exact:
         return taken, _encode_exact(taken.array, f, plan, random, words)
     if taken.format is None:
-        array = np.ascontiguousarray(taken.array).reshape(taken.array.shape)
+        array = np.asarray(taken.array, order="C")
     else:
         array = widened(taken, "x")
     codes = np.empty(array.shape, f.code_dtype)
@@ -215,9 +215,11 @@ def cast(
 def decode(codes: Any, format: FormatLike | None = None) -> Any:
     """Returns the exact values of codes as float32, an array of the same kind and shape.
 
-    codes    unsigned integers; bits above the format's width are ignored. Or an array whose dtype
-             is a format, such as float8_e4m3fn or int8, whose elements are the codes. Or raw bytes
-             of the format's width (dtype void), as NumPy reads dtypes that it does not know
+    codes    integers. In the format's own dtype (`Format.code_dtype`), bits above its width are
+             ignored; in host memory other dtypes of integers are taken too, and what is no code of
+             the format is refused. Or an array whose dtype is a format, such as float8_e4m3fn or
+             int8, whose elements are the codes. Or raw bytes of the format's width (dtype void), as
+             NumPy reads dtypes that it does not know
     format   the format of the codes; may be left out if the dtype tells it
     """
     if type(codes) is np.ndarray and format is not None:
@@ -228,10 +230,8 @@ def decode(codes: Any, format: FormatLike | None = None) -> Any:
         there = _device.take_codes(codes, "codes")
         return _device.decode(there, _format_of_codes(format, there))
     taken = take_codes(codes, "codes", None if format is None else format_of(format))
-    array, f = taken.array, _format_of_codes(format, taken)
-    if array.dtype != f.code_dtype:
-        array = _narrowed(array, f)
-    array = np.ascontiguousarray(array).reshape(array.shape)
+    f = _format_of_codes(format, taken)
+    array = np.asarray(narrowed(taken.array, f), order="C")
     return taken.give(_decoded(array, f), None)
 
 
@@ -254,8 +254,10 @@ def _format_of_codes(format, taken):
     return f
 
 
-def _narrowed(array, f):
-    """Codes in another integer dtype, as that of the format, if they fit."""
+def narrowed(array, f):
+    """Returns codes in the integer dtype of the format. Those of another dtype have to fit it."""
+    if array.dtype == f.code_dtype:
+        return array
     if array.size and (array.min() < 0 or array.max() >= 1 << f.bits):
         raise ValueError(f"codes: expected 0 to {(1 << f.bits) - 1}, the codes of {f.name}")
     return array.astype(f.code_dtype)

@@ -142,13 +142,13 @@ def _dtype_of(name):
     return np.dtype(ml_dtypes.bfloat16) if name == "bf16" else None
 
 
-def warn(note: str) -> None:
+def warn(text: str, category: type[Warning] = UserWarning) -> None:
     """Warns at the line that called the package; Python shows a warning once per line."""
     level = 1
     frame: types.FrameType | None = sys._getframe()
     while frame is not None and frame.f_globals.get("__name__", "").split(".")[0] == "numsim":
         level, frame = level + 1, frame.f_back
-    warnings.warn(note, stacklevel=level)
+    warnings.warn(text, category, stacklevel=level)
 
 
 _by_canonical_name: dict[str, Format] = {}

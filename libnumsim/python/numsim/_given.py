@@ -9,6 +9,7 @@ import numpy as np
 
 from numsim import _core
 from numsim._arrays import F32, Taken, held_by_float32, take, take_codes, widened
+from numsim._casts import narrowed
 from numsim._formats import Format, FormatLike, format as format_of
 from numsim._quantize import Quantized
 
@@ -27,7 +28,8 @@ def from_codes(
 ) -> Quantized:
     """Returns the quantised matrix with these codes and scales: value = code value * scale.
 
-    codes         a matrix of codes, as `decode` takes them
+    codes         a matrix of codes, as `decode` takes them, but bits above the format's width are
+                  refused
     scales        float32 numbers, or an array of a smaller float dtype such as e8m0fnu; unsigned
                   bytes are codes of e8m0fnu. What float32 does not hold is refused
     format        of the codes, at most 16 bits; may be left out if their dtype tells it
@@ -87,12 +89,7 @@ def _codes(codes, format, packed):
         if f.bits != 4 or array.dtype.itemsize != 1:
             raise ValueError(f"packed: expected bytes with codes of 4 bits, {f.name} has {f.bits}")
         array = np.stack((array & 15, array >> 4), -1).reshape(*array.shape[:-1], -1)
-    if array.dtype != f.code_dtype:
-        narrow = array.astype(f.code_dtype)
-        if (narrow != array).any():
-            raise ValueError(f"codes: expected 0 to {2**f.bits - 1} for {f.name}")
-        array = narrow
-    return np.ascontiguousarray(array).reshape(array.shape), taken.give, f
+    return np.asarray(narrowed(array, f), order="C"), taken.give, f
 
 
 def _scales(scales):
@@ -129,7 +126,9 @@ def _matrices(codes, scales, f: Format, scaling, tensor_scale):
         matrices = [
             _core.from_codes(f.spec, part.reshape(rows, cols), layout, scale)
             for part, scale in zip(
-                codes.reshape(count, rows * cols), numbers.reshape(count, -1), strict=True
+                codes.reshape(count, rows * cols),
+                numbers.reshape(count, numbers.size // max(count, 1)),
+                strict=True,
             )
         ]
     except _core.Error as error:

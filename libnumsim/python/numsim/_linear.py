@@ -10,7 +10,7 @@ from numsim import _core, _settings
 from numsim._arrays import float32_of
 from numsim._model_recipes import model_recipes, settings_of_model_recipe
 from numsim._names import did_you_mean
-from numsim._rounding import SR
+from numsim._rounding import SR, has_only
 from numsim._streams import BLOCK, next_stream
 
 
@@ -56,8 +56,7 @@ class LinearRecipe:
 
     def with_settings(self, **settings: Any) -> LinearRecipe:
         """Returns a recipe with other values of some settings."""
-        kept = {**self.settings, **settings}
-        return LinearRecipe(kept.pop("kind"), **kept)
+        return recipe_with({**self.settings, **settings})
 
     @property
     def gemms(self) -> dict[str, tuple[str, str, str, str | None]]:
@@ -83,15 +82,14 @@ class LinearRecipe:
         return "\n".join(lines)
 
     def __reduce__(self):
-        rest = {key: value for key, value in self.settings.items() if key != "kind"}
-        return _make, (self.settings["kind"], rest)
+        return recipe_with, (self.settings,)
 
 
 def _text_of_rounding(key, value):
     """Returns the text of an SR that a setting is, and any other value as it is."""
     if not isinstance(value, SR):
         return value
-    if value != SR(bits=value.bits, variant=value.variant) or value.random_bits is not None:
+    if not has_only(value, "bits", "variant"):
         raise ValueError(
             f"LinearRecipe: {key}: of an SR, a recipe takes bits and variant; the seed and the stream "
             "belong to the layer (seed= of numsim.torch.convert, random= of numsim.Linear)"
@@ -99,8 +97,10 @@ def _text_of_rounding(key, value):
     return f"sr:{value.bits}:{value.variant}"
 
 
-def _make(kind, settings):
-    return LinearRecipe(kind, **settings)
+def recipe_with(settings):
+    """Returns the recipe of some settings, of which "kind" is one."""
+    rest = dict(settings)
+    return LinearRecipe(rest.pop("kind"), **rest)
 
 
 # What stands for a recipe.
@@ -141,8 +141,8 @@ class Linear:
     """A linear layer without bias on arrays: y = x w^T and its two gradients under a recipe.
 
     It holds the state of delayed scaling; the caller keeps the weights and what `forward` saves.
-    Stochastically rounded gradients take their bits from `random`, an `SR` of which the seed and
-    the stream count: operand o uses stream 8 * stream + o (docs/linear.md), so that every layer and
+    Stochastically rounded gradients take their bits from `random`, an `SR` of seed and stream
+    alone: operand o uses stream 8 * stream + o (docs/linear.md), so that every layer and
     step needs a stream of its own, below 2^61. Without `random`, or a stream in it, every call
     takes the next one of the seed (`numsim.streams`). Calls from several threads wait for one
     another. `numsim.torch.Linear` is this layer as a module of PyTorch.
@@ -204,7 +204,7 @@ def _seed_and_stream(random):
         random = SR()
     if not isinstance(random, SR):
         raise TypeError(f"random: expected numsim.SR, found {type(random).__name__}")
-    if random.random_bits is not None or random != SR(seed=random.seed, stream=random.stream):
+    if not has_only(random, "seed", "stream"):
         raise ValueError("random: of an SR, a layer takes seed and stream alone")
     if random.stream is None:
         return random.seed, next_stream(random.seed) // BLOCK

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import functools
-import warnings
 from typing import Any
 
 import numpy as np
 
 from numsim import _core, _device, _gradients, _settings
 from numsim._arrays import F32, Exact, take, widened
-from numsim._formats import format as format_of
+from numsim._formats import format as format_of, warn
 from numsim._quantize import Quantized
 from numsim._typed import Array
 
@@ -70,10 +69,9 @@ def _warn_of_long_sums(accumulate, products):
     """Warns if the device adds so many products in an order that nobody compared with the mode."""
     longest, note = _measured().get(accumulate, (0, ""))
     if longest and products > longest:
-        warnings.warn(
+        warn(
             f"{accumulate} was compared with the device for sums of up to {longest} products, and "
-            f"these have {products}; it describes: {note}",
-            stacklevel=3,
+            f"these have {products}; it describes: {note}"
         )
 
 

@@ -133,6 +133,8 @@ def _odd(numerator, denominator):
 
 def of_integers(x):
     """An array of integers as float64 or Exact."""
+    if x.dtype.itemsize <= 4:
+        return x.astype(F64)
     negative = x < 0
     magnitude = x.astype(np.uint64)
     with np.errstate(over="ignore"):
@@ -163,43 +165,40 @@ def of_long(x):
 
 
 def to_float64(value, name):
-    """A number of Python, rounded once to float64. What is beyond float64 becomes infinite."""
-    return _rounded_once(value, name, 53)
+    """A number, rounded once to float64. What is beyond float64 becomes infinite."""
+    value = _scalar(value, name)
+    try:
+        return float(value)  # rounds each kind of numbers once, to nearest even
+    except OverflowError:
+        return -math.inf if value < 0 else math.inf
 
 
 def to_float32(value, name):
-    """A number of Python, rounded once to float32. What is beyond float32 becomes infinite."""
+    """A number, rounded once to float32. What is beyond float32 becomes infinite."""
+    value = _scalar(value, name)
+    double = value if isinstance(value, float) else _odd_float64(value)
     with np.errstate(over="ignore", under="ignore"):
-        return float(F32.type(_rounded_once(value, name, 24)))
+        return float(F32.type(double))
 
 
-def _rounded_once(value, name, bits):
-    """A float64 that rounds to `bits` bits as the number does."""
+def _scalar(value, name):
+    """A number, also where it is an array without dimensions."""
     if isinstance(value, np.ndarray) and value.ndim == 0:
         value = value[()]
     if not is_number(value):
         raise TypeError(f"{name}: expected a number, found {type(value).__name__}")
-    if bits == 53 and not isinstance(value, np.generic):
-        try:
-            return float(value)  # Python rounds once, to nearest even
-        except OverflowError:
-            return -math.inf if value < 0 else math.inf
+    return value
+
+
+def _odd_float64(value):
+    """A number as float64, cut to odd, which does not change a rounding to fewer bits."""
     word, exponent = _word(int(value) if isinstance(value, np.integer) else value)
-    magnitude, negative = word & ~(1 << 63), word >> 63
+    sign, magnitude = -1.0 if word >> 63 else 1.0, word & ~(1 << 63)
     if exponent in (_NAN, _INFINITY):
-        result = math.nan if exponent == _NAN else math.inf
-    else:
-        result = _odd_double(magnitude, exponent, bits)
-    return -result if negative else result
-
-
-def _odd_double(significand, exponent, bits):
-    """The number as float64: cut to 53 bits, to odd, which does not change a rounding to fewer."""
+        return math.nan if exponent == _NAN else sign * math.inf
+    cut = max(magnitude.bit_length() - 53, 0)
+    rest = magnitude & ((1 << cut) - 1)
     try:
-        if bits == 53:
-            return math.ldexp(float(significand), exponent)
-        cut = max(significand.bit_length() - 53, 0)
-        rest = significand & ((1 << cut) - 1)
-        return math.ldexp(float(significand >> cut | (rest != 0)), exponent + cut)
+        return sign * math.ldexp(float(magnitude >> cut | (rest != 0)), exponent + cut)
     except OverflowError:
-        return math.inf
+        return sign * math.inf

@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 
 from numsim import _core, _settings
-from numsim._arrays import float32_of
+from numsim._arrays import float32_of, matrix_shape
 from numsim._names import did_you_mean
 
 # The check of each setting.
-_SETTINGS = {
+_CHECKS = {
     "kind": _settings.text,
     "beta1": _settings.rate,
     "beta2": _settings.rate,
@@ -73,18 +73,16 @@ class Optimizer:
 
     def __init__(self, parameters: dict[str, Any], *, seed: int = 0, **settings: Any) -> None:
         for name in settings:
-            if name not in _SETTINGS:
+            if name not in _CHECKS:
                 raise TypeError(
-                    f"Optimizer: unknown setting {name!r}{did_you_mean(name, _SETTINGS)}"
+                    f"Optimizer: unknown setting {name!r}{did_you_mean(name, _CHECKS)}"
                 )
-        checked = {name: _SETTINGS[name](value, name) for name, value in settings.items()}
+        checked = {name: _CHECKS[name](value, name) for name, value in settings.items()}
         self._core = _core.Optimizer(checked, _settings.integer(seed, "seed"))
         self._shapes = {}
         for name, value in _settings.arrays(parameters, "parameters").items():
             array, _ = float32_of(value, f"parameters[{name!r}]")
-            rows = array.shape[0] if array.ndim > 1 else 1
-            cols = array.size // rows if rows else 0
-            self._core.add(name, array.ndim > 1, rows, cols, array)
+            self._core.add(name, array.ndim > 1, *matrix_shape(array.shape), array)
             self._shapes[name] = array.shape
 
     def __getitem__(self, name: str) -> np.ndarray:

@@ -68,7 +68,7 @@ class Profile:
             raise TypeError(f"x: expected {self.source}, which does not hold these numbers")
         if taken.array.dtype != np.dtype(self.source) or taken.format is not None:
             raise TypeError(f"x: expected {self.source}, found {taken.array.dtype.name}")
-        array = np.ascontiguousarray(taken.array).reshape(taken.array.shape)
+        array = np.asarray(taken.array, order="C")
         codes = np.empty(array.shape, np.uint32)
         word = _settings.integer(word, "word", 0, (1 << 32) - 1)
         self._conversion.encode(array.view(_BITS[self.source]), word, codes)

@@ -267,7 +267,8 @@ def quantize(
         raise ValueError(f"scaling: follows a tensor of {scaling.format.name}, not {f.name}")
     plan, random, _, _ = plan_of(f, rounding, overflow)
     if _device.on_device(x):
-        matrix = _quantized_on_device(_device.take(x, "x"), f, plan, scaling, scale, random)
+        there = _device.take(x, "x")
+        matrix = _quantized_on_device(there, f, plan, scaling, (layout, rule), scale, random)
         return Quantized(f, matrix, (matrix.rows, matrix.cols), False, _as_it_is, rule)
     if is_plain(x) and x.dtype is F32:
         array, give = x, give_numpy
@@ -290,15 +291,14 @@ def quantize(
     return Quantized(f, matrix, array.shape, False, give, rule)
 
 
-def _quantized_on_device(there, f, plan, scaling, scale, random):
+def _quantized_on_device(there, f, plan, scaling, layout_and_rule, scale, random):
     if f.bits > 16:
         raise ValueError(f"format: expected at most 16 bits, {f.name} has {f.bits}")
     if scale is not None:
         return _device.quantize_under(there, f, plan, scale, random)
     if isinstance(scaling, Delayed):
         return _device.quantize_delayed(there, f, plan, scaling._at, random)
-    layout, _, rule = scaling.partition("/")
-    return _device.quantize(there, f, plan, layout, rule or "absmax", random)
+    return _device.quantize(there, f, plan, *layout_and_rule, random)
 
 
 def _as_it_is(array, _):

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from numsim import _core, _formats, _settings
+from numsim._arrays import HOST
 from numsim._streams import next_stream
 
 
@@ -62,6 +63,12 @@ class SR:
             raise ValueError("SR: first_index: expected stream= too; parts of an array share one")
 
 
+def has_only(sr, *names):
+    """Returns whether an SR has its defaults in all fields but the named ones."""
+    others = [f for f in dataclasses.fields(SR) if f.compare and f.name not in names]
+    return sr.random_bits is None and all(getattr(sr, f.name) == f.default for f in others)
+
+
 def random_of(rounding):
     """Returns the ArrayRandom of an SR. Without a stream it takes the next one."""
     if rounding.random_bits is not None:
@@ -86,7 +93,7 @@ def plan_of(format, rounding, overflow):
         if rounding == "sr":
             return _plan(format, rounding, overflow), random_of(_SR), None, True
         return _plan(format, rounding, overflow), _NO_SEED, None, False
-    if type(rounding) is SR:
+    if isinstance(rounding, SR):
         words = rounding.random_bits
         if words is not None:
             words = _words_on_host(words)
@@ -102,7 +109,7 @@ _SR = SR()
 
 def _words_on_host(words):
     """The caller's random bits as contiguous uint32."""
-    if hasattr(words, "__dlpack_device__") and int(words.__dlpack_device__()[0]) not in (1, 3):
+    if hasattr(words, "__dlpack_device__") and int(words.__dlpack_device__()[0]) not in HOST:
         raise ValueError("rounding: random_bits are on a device, and the numbers are not")
     array = np.asarray(words)
     good = array.dtype.kind == "u" or (
@@ -111,7 +118,7 @@ def _words_on_host(words):
     if not good:
         found = "negative integers" if array.dtype.kind == "i" else array.dtype.name
         raise TypeError(f"rounding: random_bits: expected unsigned integers, found {found}")
-    return np.ascontiguousarray(array.astype(np.uint32, copy=False)).reshape(array.shape)
+    return np.asarray(array, np.uint32, order="C")
 
 
 def require_words(words, shape):
@@ -122,7 +129,7 @@ def require_words(words, shape):
 
 def plan_there(format, rounding, overflow):
     """Returns (EncodePlan, ArrayRandom) for numbers on a device, with which `random_bits` lie."""
-    if type(rounding) is SR:
+    if isinstance(rounding, SR):
         overflow = _settings.text(overflow, "overflow")
         plan = _stochastic_plan(format, overflow, rounding.bits, rounding.variant)
         return plan, random_of(rounding)

@@ -65,7 +65,7 @@ def arrays(value: Any, name: str) -> dict[str, Any]:
 def rate(value: Any, name: str) -> float:
     """Returns a setting that is a finite number, rounded once to float64, for arithmetic in float32.
 
-    What float32 can hold as infinity or zero alone is refused.
+    Refused if rounding to float32 makes it infinite, or makes it zero though it is not.
     """
     real32(value, name)
     return real(value, name)
@@ -74,7 +74,7 @@ def rate(value: Any, name: str) -> float:
 def real32(value: Any, name: str, *, negative: bool = True) -> float:
     """Returns a setting that is a finite number, rounded once to float32.
 
-    What float32 can hold as infinity or zero alone is refused.
+    Refused if that rounding makes it infinite, or makes it zero though it is not.
     """
     number = _in_range(value, name, _numbers.to_float32(value, name), "float32")
     if number < 0 and not negative:

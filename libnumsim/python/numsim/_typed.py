@@ -7,7 +7,7 @@ from typing import Any, Callable
 import numpy as np
 
 from numsim import _core, _numbers
-from numsim._arrays import is_plain, require_host
+from numsim._arrays import is_plain, native, require_host
 from numsim._casts import decode, encode
 from numsim._formats import FormatLike, format as format_of
 from numsim._rounding import SR, plan_of
@@ -31,9 +31,7 @@ class Array:
 
     def __init__(self, codes: Any, format: FormatLike) -> None:
         self.format = format_of(format)
-        self.codes = np.asarray(codes)
-        if not self.codes.dtype.isnative and self.codes.dtype.names is None:
-            self.codes = self.codes.astype(self.codes.dtype.newbyteorder("="))
+        self.codes = native(np.asarray(codes))
         if self.codes.dtype != self.format.code_dtype:
             raise TypeError(
                 f"codes: expected {self.format.code_dtype.name}, the codes of {self.format.name}, "

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from numsim import _core, _device, _settings
-from numsim._arrays import float32_of
+from numsim._arrays import float32_of, matrix_shape
 from numsim._formats import FormatLike, format as format_of
 from numsim._rounding import plan_of, seed_and_stream
 
@@ -84,8 +84,8 @@ def update(
     weights    float32, rounded to the format if they are not values of it; 2 dimensions where the
                rule has scopes (row, block)
     update     the direction to move in, such as minus the gradient; the same shape
-    lr         learning rate, >= 0, rounded once to float32; one that is zero or infinite there
-               alone is refused
+    lr         learning rate, >= 0, rounded once to float32. Refused if that makes it infinite, or
+               makes it zero though it is not
     rule       KIND[:ARGUMENT][@SCOPE], such as "naive", "stochastic:16", "kahan:bf16",
                "norm-matched@row" (docs/updates.md)
     state      of the previous step (`Update.state`), for rules that keep one; None starts it. It
@@ -115,7 +115,7 @@ def update(
     if _device.on_device(weights):
         step = _device.Step(_device.take(weights, "weights"), _device.take(update, "update"))
         held = _held_state(state, *owner, step.shape)
-        rule_of = parsed, f.spec, _matrix_shape(step.shape)
+        rule_of = parsed, f.spec, matrix_shape(step.shape)
         if held is None or not parsed.has_state:
             held = step.start(*rule_of, *plan_of(f, "rne", "saturate")[:2])
         new, held, swallowed, outcome = step.take(*rule_of, held, random, **rates)
@@ -125,7 +125,7 @@ def update(
     if old.shape != direction.shape:
         raise ValueError(f"update: expected shape {old.shape}, found {direction.shape}")
     held = _held_state(state, *owner, old.shape)
-    shape = _matrix_shape(old.shape)
+    shape = matrix_shape(old.shape)
     new = np.empty(old.shape, np.float32)
     if held is None or not parsed.has_state:
         held = _core.start_updates(parsed, f.spec, *shape, old, new)
@@ -153,12 +153,6 @@ def _held_state(state, rule, format, shape):
 
 def _state_of(parsed, owner, shape, held):
     return UpdateState(*owner, tuple(shape), held) if parsed.has_state else None
-
-
-def _matrix_shape(shape: tuple[int, ...]) -> tuple[int, int]:
-    rows = shape[0] if len(shape) > 1 else 1
-    size = int(np.prod(shape))
-    return rows, size // rows if rows else 0
 
 
 def update_kinds() -> list[str]:

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from numsim import _core, _settings
-from numsim._arrays import take_codes
+from numsim._arrays import native, take_codes
 from numsim._casts import decode, encode
 from numsim._formats import FormatLike, format as format_of
 from numsim._names import did_you_mean
@@ -83,7 +83,7 @@ def _dtype_for(bits):
     )
 
 
-def _columns(operation, matrix, columns):
+def _columns(matrix, columns):
     return {
         name: matrix[:, i].astype(_dtype_for(bits)) for i, (name, bits, _, _) in enumerate(columns)
     }
@@ -99,7 +99,8 @@ def vectors(
     level     see above; "full" and "random:N" make as many rows as they say
     options   of the operation: format_b, format_c, to, scale_format, accumulation, rounding,
               variant, random_bits, overflow, tininess ("after", "before"), length, profile;
-              scale_format, block and tensor_scale give a dot product block scales
+              scale_format, block and tensor_scale give a dot product block scales; any_operands
+              gives it an accumulation mode of a device that does not take its formats
 
     The last column is "flags" if the operation has flags.
     """
@@ -107,7 +108,7 @@ def vectors(
     rows = _rows(operation, level, seed, True)
     matrix = np.empty((len(rows), len(rows.columns)), np.uint64)
     rows.fill(0, matrix)
-    return _columns(operation, matrix, rows.columns)
+    return _columns(matrix, rows.columns)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -178,7 +179,7 @@ def check(
         count = min(_BATCH, len(rows) - first)
         inputs = np.empty((count, len(rows.columns)), np.uint64)
         rows.fill(first, inputs)
-        arguments = list(_columns(operation, inputs, rows.columns).values())
+        arguments = list(_columns(inputs, rows.columns).values())
         if op == "cast":
             arguments[0] = arguments[0].view(np.float32)
         answers = _answers(implementation(*arguments), operation, count)
@@ -212,8 +213,8 @@ def _answers(results, operation, count):
 
 
 def _result_codes(result, name, format):
-    if isinstance(result, np.ndarray) and not result.dtype.isnative:
-        result = result.astype(result.dtype.newbyteorder("="))
+    if isinstance(result, np.ndarray):
+        result = native(result)
     if format and isinstance(result, np.ndarray) and result.dtype in (np.float32, np.float64):
         return _codes_of_values(result, name, format).astype(np.uint64)
     taken = take_codes(result, f"implementation: {name}")
