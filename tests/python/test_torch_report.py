@@ -207,9 +207,9 @@ def test_each_product_of_an_attention_has_steps_and_scales_of_its_own():
     steps = {}
     for name, call in (("self", (x, x, x)), ("cross", (x, y, y)), ("three", (x, y, z))):
         attention(*call)
-        steps[name] = [p.gemms.steps for p in attention._projections.values()]
+        steps[name] = [p._gemms.steps for p in attention._projections.values()]
     assert steps == {"self": [1, 0, 0, 0, 0], "cross": [1, 1, 1, 0, 0], "three": [1, 2, 1, 1, 1]}
-    scales = {n: p.gemms.scales()["x"][0] for n, p in attention._projections.items()}
+    scales = {n: p._gemms.scales()["x"][0] for n, p in attention._projections.items()}
     for name, tensor in (("qkv", x), ("q", x), ("kv", y), ("k", y), ("v", z)):
         assert scales[name] == pytest.approx(float(tensor.abs().max()) / 448, rel=1e-6)
 
@@ -257,7 +257,7 @@ def test_recipes_of_configurations_work_by_name():
     assert ns.LinearRecipe("fp8-delayed", delayed_history=4).settings["delayed_history"] == 4
     assert "fp8-mx" in ns.model_recipes()
     model = nn.Sequential(*(nn.Linear(8, 8) for _ in range(4)))
-    with pytest.warns(nt.LeftOutWarning, match="0: bf16, as first or last layer of 'fp8-delayed'"):
+    with pytest.warns(nt.LeftOutWarning, match="'fp8-delayed' leaves first and last layers in bf16: 0, 3 "):
         nt.convert(model, "fp8-delayed")
     standard = ns.LinearRecipe("standard")
     assert list(nt.converted(model).values()) == [standard, delayed, delayed, standard]
@@ -279,6 +279,29 @@ def test_recipes_of_configurations_work_by_name():
         nt.convert(model, "fp8-delayed-w3-bf16")
 
 
+def test_layers_that_a_recipe_for_models_leaves_in_bf16_are_told_apart():
+    def told(model, recipe):
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            nt.convert(model, recipe)
+        return [str(warning.message) for warning in caught]
+
+    two = nn.Sequential(nn.Linear(4, 4), nn.Linear(4, 2))
+    leaves = "convert: 'fp8-delayed' leaves first and last layers in bf16: "
+    assert told(two, "fp8-delayed") == [leaves + "0, 1 (2 of 2 converted layers)"]
+    assert told(nn.Sequential(nn.Linear(4, 2)), "fp8-delayed") == [
+        leaves + "0 (1 of 1 converted layers)"
+    ]
+    assert told(two, "bf16") == []
+    language = nn.Sequential(nn.Embedding(4, 4), nn.Linear(4, 4), nn.Linear(4, 2))
+    assert told(language, "fp8-delayed") == [
+        leaves + "2 (1 of 2 converted layers)\n"
+        "convert: 1 matrix stays in high precision too; 60% of the elements of matrices are in "
+        "converted layers. To accept a matrix, give its name the recipe None.\n"
+        "  0.weight 4 x 4: Embedding looks rows up"
+    ]
+
+
 def test_recipes_with_layers_of_their_own_find_them():
     class Block(nn.Module):
         def __init__(self):
@@ -286,7 +309,7 @@ def test_recipes_with_layers_of_their_own_find_them():
             self.mlp = nn.ModuleDict({"up": nn.Linear(8, 8), "down": nn.Linear(8, 8)})
 
     model = nn.ModuleDict({"head": nn.Linear(8, 8), "block": Block(), "tail": nn.Linear(8, 8)})
-    with pytest.warns(nt.LeftOutWarning, match="tail: bf16"):
+    with pytest.warns(nt.LeftOutWarning, match="in bf16: head, tail"):
         nt.convert(model, "fp8-delayed-w3-bf16")
     recipes = nt.converted(model)
     forward = recipes["block.mlp.down"].gemms["forward"]

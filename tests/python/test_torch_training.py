@@ -148,12 +148,12 @@ def test_mistakes_are_named(rng):
     params = as_torch(parameters(rng))
     with pytest.raises(TypeError, match=r"params\[0\]: torch.bfloat16 does not hold .* fp32; pass weights=.bf16."):
         nt.AdamW([torch.nn.Parameter(torch.zeros(3, dtype=torch.bfloat16))])
-    with pytest.raises(ns.Error, match="beta2"):
-        nt.AdamW(params, betas=(0.9, 1.5))
     with pytest.raises(ns.Error, match="e4m3fm"):
         nt.AdamW(params, moments=("e4m3fm", "fp32"))
-    with pytest.raises(ValueError, match="rounding: of an SR, an optimiser takes bits and seed"):
-        nt.AdamW(params, rounding=ns.SR(variant="b"))
+    words = np.zeros(3, np.uint32)
+    for field in ({"variant": "b"}, {"stream": 0, "first_index": 5}, {"random_bits": words}):
+        with pytest.raises(ValueError, match="rounding: of an SR, an optimiser takes bits and seed"):
+            nt.AdamW(params, rounding=ns.SR(bits=16, seed=1, **field))
     optimizer = nt.AdamW(params)
     give_gradients(params, parameters(rng))
     optimizer.step()
@@ -163,6 +163,63 @@ def test_mistakes_are_named(rng):
         optimizer.step()
     optimizer.load_state_dict(optimizer.state_dict())
     optimizer.step()
+
+
+def test_a_step_that_fails_leaves_no_gradient_for_the_next(rng):
+    params = as_torch(parameters(rng))
+    optimizer = nt.AdamW(params)
+    start = [p.detach().clone() for p in params]
+    params[0].grad = torch.ones_like(params[0])
+    params[1].grad = torch.ones(16).to_sparse()
+    with pytest.raises(TypeError, match=r"params\[1\].grad: expected a dense tensor"):
+        optimizer.step()
+    assert all(torch.equal(p, before) for p, before in zip(params, start))
+    params[0].grad, params[1].grad = None, torch.ones(16)
+    optimizer.step()
+    moved = [not torch.equal(p, before) for p, before in zip(params, start)]
+    assert moved == [False, True, False]
+    assert optimizer.last[0]["gradient_norm"] == 4
+
+
+@pytest.mark.parametrize(
+    ("name", "arguments"),
+    [
+        ("lr", {"lr": -1}),
+        ("lr", {"lr": float("nan")}),
+        ("lr", {"lr": float("inf")}),
+        ("lr", {"lr": torch.tensor(-1.0)}),
+        ("betas[0]", {"betas": (-0.1, 0.9)}),
+        ("betas[0]", {"betas": (1.0, 0.9)}),
+        ("betas[1]", {"betas": (0.9, 1.5)}),
+        ("betas[1]", {"betas": (0.9, float("nan"))}),
+        ("eps", {"eps": -1e-8}),
+        ("weight_decay", {"weight_decay": -0.1}),
+    ],
+)
+def test_numbers_that_torch_refuses_are_refused(name, arguments):
+    params = [torch.nn.Parameter(torch.ones(3))]
+    with pytest.raises(ValueError) as refused:
+        nt.AdamW(params, **arguments)
+    assert str(refused.value).startswith(f"{name}: ")
+    optimizer = nt.AdamW(params)
+    with pytest.raises(ValueError) as refused:
+        optimizer.add_param_group({"params": [torch.nn.Parameter(torch.ones(2))], **arguments})
+    assert str(refused.value).startswith(f"{name}: ") and len(optimizer.param_groups) == 1
+    params[0].grad = torch.ones(3)
+    optimizer.param_groups[0].update(arguments)
+    with pytest.raises(ValueError) as refused:
+        optimizer.step()
+    assert str(refused.value).startswith(f"{name}: ") and torch.equal(params[0], torch.ones(3))
+
+
+def test_a_learning_rate_may_be_a_tensor():
+    results = []
+    for lr in (0.25, torch.tensor(0.25), np.float32(0.25)):
+        p = torch.nn.Parameter(torch.ones(3))
+        p.grad = torch.ones(3)
+        nt.AdamW([p], lr=lr).step()
+        results.append(p)
+    assert torch.equal(results[0], results[1]) and torch.equal(results[0], results[2])
 
 
 def model():
@@ -246,6 +303,42 @@ def test_the_input_gradient_is_that_of_one_layer_alone(rng):
     assert float(x.grad.abs().max()) != amax["a", "input-gradient"]
 
 
+def test_watch_takes_inputs_by_name(rng):
+    class Scaled(torch.nn.Linear):  # whose second argument is no weight
+        def forward(self, x, scale=2.0):
+            return super().forward(x) * scale
+
+    class ByName(torch.nn.Module):
+        def __init__(self, named):
+            super().__init__()
+            torch.manual_seed(0)
+            self.plain, self.scaled = torch.nn.Linear(6, 5), Scaled(5, 4)
+            self.named = named
+
+        def forward(self, x):
+            if self.named:
+                return self.scaled(x=self.plain(input=x), scale=3.0)
+            return self.scaled(self.plain(x), 3.0)
+
+    x = torch.from_numpy(rng.normal(size=(7, 6)).astype(np.float32))
+    for convert in (lambda net: net, lambda net: nt.convert(net, {"scaled": None, "*": "mx"})):
+        logs, gradients = [], []
+        for named in (False, True):
+            net, given = convert(ByName(named)), x.clone().requires_grad_()
+            with nt.watch(net) as log:
+                net(given).square().sum().backward()
+            logs.append((log.rows, log.quantised))
+            gradients.append([given.grad, *(p.grad for p in net.parameters())])
+        assert logs[0] == logs[1] and len(logs[0][0]) == 12
+        assert all(torch.equal(a, b) for a, b in zip(*gradients))
+    amax = {(r["layer"], r["tensor"]): r["amax"] for r in logs[1][0]}
+    assert amax["plain", "input"] == float(x.abs().max())
+    assert amax["scaled", "weight"] == float(net.scaled.weight.detach().abs().max())
+    with pytest.raises(TypeError, match="missing 1 required positional argument: 'input'"):
+        with nt.watch(torch.nn.Linear(2, 2)) as log:
+            log._model()
+
+
 def test_watch_changes_nothing_and_refuses_mistakes(rng):
     results = []
     for watched in (False, True):
@@ -258,7 +351,7 @@ def test_watch_changes_nothing_and_refuses_mistakes(rng):
         results.append([p.grad for p in net.parameters()])
         assert not net[0]._forward_hooks and not net._forward_pre_hooks
     assert all(torch.equal(a, b) for a, b in zip(*results))
-    with pytest.raises(ValueError, match="every: expected a number of steps >= 1"):
+    with pytest.raises(ValueError, match=r"every: expected 1 to 2\^64 - 1, found 0"):
         nt.watch(net, 0)
     with pytest.raises(ValueError, match="has no linear layer"):
         nt.watch(torch.nn.ReLU()).__enter__()

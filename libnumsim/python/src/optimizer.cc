@@ -4,7 +4,10 @@
 #include <algorithm>
 #include <memory>
 #include <mutex>
+#include <string_view>
+#include <unordered_map>
 #include <utility>
+#include <vector>
 
 #include "libnumsim/python/src/bindings.h"
 #include "numsim/models/parameter.h"
@@ -37,29 +40,28 @@ class HeldOptimizer {
     if (optimizer_ != nullptr) throw Error("parameters are added before the first step");
     const ParameterRole role = is_matrix ? ParameterRole::kMatrix : ParameterRole::kGain;
     Parameter<float>& added = parameters_.Add(std::move(name), role, rows, cols, {});
+    index_.emplace(added.name, parameters_.size() - 1);
     Copy(value, added.value);
   }
 
   std::span<const float> Weights(std::string_view name) {
     const std::scoped_lock lock(mutex_);
     Start();
-    return std::as_const(Named(name).value).Span();
+    return std::as_const(parameters_[IndexOf(name)].value).Span();
   }
 
-  void SetGradient(std::string_view name, const InputOf<float>& gradient) {
-    const std::scoped_lock lock(mutex_);
-    Set(name, gradient);
-  }
-
-  // Sets gradients and takes a step with them and those that were set since the last step. Parameters
-  // without one keep their weights and states.
+  // Takes a step with these gradients. Parameters without one keep their weights and states.
   OptimizerStep Step(double learning_rate, const std::vector<NamedGradient>& gradients) {
     const std::scoped_lock lock(mutex_);
     Start();
-    for (const NamedGradient& gradient : gradients) Set(gradient.name, gradient.values);
-    without_.resize(parameters_.size(), 1);
-    OptimizerStep taken = optimizer_->Step(learning_rate, step_++, true, without_);
-    without_.assign(parameters_.size(), 1);
+    std::vector<uint8_t> without(parameters_.size(), 1);
+    for (const NamedGradient& gradient : gradients) {
+      const size_t i = IndexOf(gradient.name);
+      Copy(gradient.values, parameters_[i].gradient);
+      without[i] = 0;
+    }
+    const OptimizerStep& taken = optimizer_->Step(learning_rate, step_, true, without);
+    ++step_;
     return taken;
   }
 
@@ -94,19 +96,10 @@ class HeldOptimizer {
     std::ranges::copy(Elements(from), to.Span().begin());
   }
 
-  void Set(std::string_view name, const InputOf<float>& gradient) {
-    Parameter<float>& parameter = Named(name);
-    Copy(gradient, parameter.gradient);
-    without_.resize(parameters_.size(), 1);
-    for (size_t i = 0; i < parameters_.size(); ++i) {
-      if (&parameters_[i] == &parameter) without_[i] = 0;
-    }
-  }
-
-  Parameter<float>& Named(std::string_view name) {
-    Parameter<float>* found = parameters_.Find(name);
-    if (found == nullptr) throw Error::Format("there is no parameter '{}'", name);
-    return *found;
+  size_t IndexOf(std::string_view name) const {
+    const auto found = index_.find(name);
+    if (found == index_.end()) throw Error::Format("there is no parameter '{}'", name);
+    return found->second;
   }
 
   void Start() {
@@ -120,7 +113,7 @@ class HeldOptimizer {
   uint64_t seed_;
   uint64_t step_ = 0;
   ParameterList<float> parameters_;
-  std::vector<uint8_t> without_;  // 1: no gradient since the last step
+  std::unordered_map<std::string_view, size_t> index_;  // of parameters_, by their names there
   std::unique_ptr<Optimizer> optimizer_;
 };
 
@@ -228,11 +221,6 @@ void BindOptimizer(nb::module_& m) {
             return nb::ndarray<nb::numpy, const float>(w.data(), {w.size()}, self);
           },
           nb::arg("name"))
-      // The gradient of the next step. A parameter without one keeps its weights and states.
-      .def("set_gradient",
-           &HeldOptimizer::SetGradient,
-           nb::arg("name"),
-           nb::arg("gradient").noconvert())
       .def("save", &Save)
       .def("restore", &Restore, nb::arg("steps"), nb::arg("pieces"))
       .def("bytes",
@@ -240,7 +228,7 @@ void BindOptimizer(nb::module_& m) {
              const Optimizer::Bytes b = WithoutLock([&] { return held.StoredBytes(); });
              return nb::make_tuple(b.m, b.v, b.weights, b.other);
            })
-      .def("step", &Step, nb::arg("learning_rate"), nb::arg("gradients") = nb::dict());
+      .def("step", &Step, nb::arg("learning_rate"), nb::arg("gradients"));
 }
 
 }  // namespace numsim::python

@@ -20,10 +20,10 @@ class Projection(torch.nn.Module):
 
     def __init__(self, gemms) -> None:
         super().__init__()
-        self.gemms = gemms
+        self._gemms = gemms
 
     def forward(self, input, weight):
-        return self.gemms.product(input, weight, self.training)
+        return self._gemms.product(input, weight, self.training)
 
 
 class MultiheadAttention(HoldsGemms, torch.nn.MultiheadAttention):
@@ -39,7 +39,7 @@ class MultiheadAttention(HoldsGemms, torch.nn.MultiheadAttention):
     @property
     def recipe(self) -> LinearRecipe | None:
         """The recipe of the projections of query, key and value."""
-        return self._projections["qkv"].gemms.recipe if self._projections else None
+        return self._projections["qkv"]._gemms.recipe if self._projections else None
 
     @property
     def steps(self) -> int:
@@ -164,7 +164,7 @@ class MultiheadAttention(HoldsGemms, torch.nn.MultiheadAttention):
             delattr(self, name)
 
     def _all_gemms(self):
-        return [projection.gemms for projection in self._projections.values()]
+        return [projection._gemms for projection in self._projections.values()]
 
     def extra_repr(self) -> str:
         return f"recipe={self.recipe!r}"

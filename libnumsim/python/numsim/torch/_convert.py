@@ -7,7 +7,7 @@ import warnings
 
 import torch
 
-from numsim._linear import LinearRecipe, RecipeLike, recipe_of
+from numsim._linear import LinearRecipe, RecipeLike, recipe_of, recipe_with
 from numsim._model_recipes import model_recipe, model_recipes, require_usual_mlp
 from numsim._names import did_you_mean
 from numsim.torch._attention import PRODUCTS, MultiheadAttention
@@ -73,9 +73,9 @@ def convert(
     _watch_for_idle(model)
     done = report(model)
     left = [str(k) for k in done.kept if not any(_covers(glob, k) for glob in accepted)]
-    left = [f"{edge}: bf16, as first or last layer of {recipes!r}" for edge in edges] + left
-    if left:
-        warnings.warn(left_out_text(done.share, left), LeftOutWarning, stacklevel=2)
+    if left or edges:
+        text = left_out_text(done, left, edges, recipes)
+        warnings.warn(text, LeftOutWarning, stacklevel=2)
     return model
 
 
@@ -141,24 +141,20 @@ def _plan_of_model(name, model, layers):
     """Returns ({name of layer: recipe}, names of those that stay in high precision) of a recipe."""
     whole = model_recipe(name)
     require_usual_mlp(name, whole)
-    plan = dict.fromkeys(layers, LinearRecipe(**_named(whole.layers)))
-    edges = _edges(model, list(layers)) if whole.first_last_high else []
+    plan = dict.fromkeys(layers, recipe_with(whole.layers))
+    has_edges = whole.first_last_high and whole.layers["kind"] != "standard"
+    edges = _edges(model, list(layers)) if has_edges else []
     plan |= dict.fromkeys(edges, LinearRecipe("standard"))
     for pattern, settings in whole.overrides.items():
-        matched = fnmatch.filter(layers, pattern)
+        matched = [layer for layer in layers if fnmatch.fnmatchcase(layer, pattern)]
         if not matched:
             raise ValueError(
                 f"recipes: {name!r} has layers of its own by the names {pattern}, and the model has "
-                f"none; write them as patterns: {{'NAMES': {LinearRecipe(**_named(settings))!r}, "
-                f"'*': {LinearRecipe(**_named(whole.layers))!r}}}"
+                f"none; write them as patterns: {{'NAMES': {recipe_with(settings)!r}, "
+                f"'*': {recipe_with(whole.layers)!r}}}"
             )
-        plan |= dict.fromkeys(matched, LinearRecipe(**_named(settings)))
+        plan |= dict.fromkeys(matched, recipe_with(settings))
     return plan, [edge for edge in edges if plan[edge].settings["kind"] == "standard"]
-
-
-def _named(settings):
-    rest = dict(settings)
-    return {"name": rest.pop("kind"), **rest}
 
 
 def _edges(model, names):
@@ -170,7 +166,7 @@ def _edges(model, names):
             return [names[-1]]
         if name == names[0] or name + ".in_proj" == names[0]:
             break
-    return [names[0], names[-1]]
+    return list(dict.fromkeys((names[0], names[-1])))
 
 
 def _rule(pattern, recipe):

@@ -32,10 +32,8 @@ class Gemms:
     """
 
     def __init__(self, recipe: RecipeLike, seed: int, number: int) -> None:
-        if not 0 <= number < MAX_LAYERS:
-            raise ValueError(f"number: expected 0 to {MAX_LAYERS - 1}, found {number}")
         self.recipe = recipe_of(recipe)
-        self.number = number
+        self.number = _settings.integer(number, "number", 0, MAX_LAYERS - 1)
         self.steps = 0
         self.watcher = None
         self._before: list[float] = []  # scales before the newest forward pass in training mode

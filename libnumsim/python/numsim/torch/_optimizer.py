@@ -9,8 +9,8 @@ import torch
 
 from numsim import _core, _settings
 from numsim._formats import FormatLike, format as format_of
-from numsim._rounding import SR
-from numsim.torch._optimizer_group import Group
+from numsim._rounding import SR, has_only
+from numsim.torch._optimizer_group import Group, new_core
 
 _STATE = "numsim"  # the key of state_dict() with the moments and the states of update rules
 
@@ -26,8 +26,8 @@ class AdamW(torch.optim.Optimizer):
     weights         format of the weights. The dtype of a parameter has to hold it; the constructor
                     rounds parameters to it
     rounding        how weights, and not moments, take a step: an update rule ("naive",
-                    "stochastic:16", "kahan": docs/updates.md), "sr", or an `SR`, whose bits and
-                    seed count
+                    "stochastic:16", "kahan": docs/updates.md), "sr", or an `SR` of bits and seed
+                    alone
     seed            of stochastic rounding of weights and moments; group i of the parameters has
                     seed + i
     decay_filter    "all" (as in PyTorch), "matrices" or "none"
@@ -80,17 +80,18 @@ class AdamW(torch.optim.Optimizer):
         super().add_param_group(param_group)
         group = self.param_groups[-1]
         try:
-            _core.Optimizer(self._settings(group), 0)  # refuses settings that are out of range
+            _learning_rate(group)
+            new_core(self._settings_of(group), 0)  # refuses settings that are out of range
             self._groups.append(self._new_group(group, len(self._groups)))
         except (TypeError, ValueError):
             del self.param_groups[-1]
             raise
 
     def _new_group(self, group, number):
-        settings = self._settings(group)
+        settings = self._settings_of(group)
         return Group(group["params"], settings, self._seed + number, self._weights)
 
-    def _settings(self, group):
+    def _settings_of(self, group):
         beta1, beta2 = group["betas"]
         return {
             **self._fixed,
@@ -102,7 +103,7 @@ class AdamW(torch.optim.Optimizer):
 
     def _prepare(self):
         for held, group in zip(self._groups, self.param_groups):
-            held.prepare(self._settings(group))
+            held.prepare(self._settings_of(group))
 
     @torch.no_grad()
     def step(self, closure=None):
@@ -113,7 +114,7 @@ class AdamW(torch.optim.Optimizer):
                 loss = closure()
         self._prepare()
         for held, group in zip(self._groups, self.param_groups):
-            held.step(float(group["lr"]))
+            held.step(_learning_rate(group))
         return loss
 
     @property
@@ -180,6 +181,15 @@ class AdamW(torch.optim.Optimizer):
             self._groups[-1].restore(saved)
 
 
+def _learning_rate(group):
+    """The learning rate of a group, which may be a tensor of one number."""
+    lr = group["lr"]
+    rate = _settings.real(lr.item() if isinstance(lr, torch.Tensor) else lr, "lr")
+    if rate < 0:
+        raise ValueError(f"lr: expected a number >= 0, found {rate}")
+    return rate
+
+
 def _moment_formats(moments):
     """Returns the texts of the formats of m and v, without defaults."""
     if isinstance(moments, str) or not hasattr(moments, "__len__") or len(moments) != 2:
@@ -206,7 +216,7 @@ def _update_rule(rounding, seed, weights, moments):
             return str(_core.UpdateRule(rounding)), seed
         except _core.Error as error:
             raise _core.Error(f"rounding: {error}") from None
-    if rounding.variant != "a" or rounding.stream or rounding.random_bits is not None:
+    if not has_only(rounding, "bits", "seed"):
         raise ValueError("rounding: of an SR, an optimiser takes bits and seed alone")
     if seed:
         raise ValueError(f"seed: belongs into rounding=SR(seed={seed})")

@@ -6,12 +6,27 @@ import numpy as np
 import torch
 
 from numsim import _core
-from numsim._arrays import float32_of
+from numsim._arrays import float32_of, matrix_shape
 from numsim._formats import format as format_of, holds
 from numsim._rounding import plan_of
 
 VERSION = 1  # of the state of a group
 _NO_VALUES = np.empty(0, np.float32)
+_ARGUMENTS = {
+    "optimizer.beta1": "betas[0]",
+    "optimizer.beta2": "betas[1]",
+    "optimizer.epsilon": "eps",
+    "optimizer.weight_decay": "weight_decay",
+}
+
+
+def new_core(settings, seed):
+    """Returns the library's optimiser. Errors about settings have the names of AdamW's arguments."""
+    try:
+        return _core.Optimizer(settings, seed)
+    except _core.Error as error:
+        name, colon, rest = str(error).partition(":")
+        raise _core.Error(_ARGUMENTS.get(name, name) + colon + rest) from None
 
 
 class Group:
@@ -52,14 +67,13 @@ class Group:
 
     def _make_core(self, saved, had_state):
         """A core that continues from a state, in which the parameters `had_state` have theirs."""
-        core = _core.Optimizer(self.settings, self.seed % (1 << 64))
+        core = new_core(self.settings, self.seed % (1 << 64))
         for i, p in enumerate(self.params):
             if not self.taking_part[i]:
                 core.add(str(i), False, 1, 0, _NO_VALUES)  # keeps the numbers of the others
                 continue
-            rows = p.shape[0] if p.ndim > 1 else 1
             value = _rounded(p, self.weights, f"params[{i}]")
-            core.add(str(i), p.ndim > 1, rows, p.numel() // max(rows, 1), value)
+            core.add(str(i), p.ndim > 1, *matrix_shape(p.shape), value)
         if saved is not None:
             steps, pieces = saved
             new = {str(i) for i, had in enumerate(had_state) if not had}
@@ -85,12 +99,13 @@ class Group:
         if not moving:
             self.last = {"skipped": True, "finite": True, "gradient_norm": 0.0}
             return
+        gradients = {}
         for i in moving:
             gradient = self.params[i].grad
             if gradient.layout != torch.strided:
                 raise TypeError(f"params[{i}].grad: expected a dense tensor, found {gradient.layout}")
-            self.core.set_gradient(str(i), float32_of(gradient, f"params[{i}].grad")[0])
-        skipped, finite, norm, _, _ = self.core.step(lr)
+            gradients[str(i)], _ = float32_of(gradient, f"params[{i}].grad")
+        skipped, finite, norm, _, _ = self.core.step(lr, gradients)
         self.last = {"skipped": skipped, "finite": finite, "gradient_norm": norm}
         for i in moving:
             _write(self.params[i], self.core.weights(str(i)).reshape(self.params[i].shape))

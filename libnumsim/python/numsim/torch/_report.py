@@ -63,14 +63,25 @@ def report(model: torch.nn.Module) -> Report:
     return Report(converted(model), kept_matrices(model), share, idle)
 
 
-def left_out_text(share, left):
-    """The warning about matrices that stay in high precision, a text for each of them."""
-    stay = "1 matrix stays" if len(left) == 1 else f"{len(left)} matrices stay"
-    head = (
-        f"convert: {stay} in high precision; {share:.0%} of the elements of matrices are in "
-        "converted layers. To accept a matrix, give its name the recipe None."
-    )
-    lines = [head, *(f"  {text}" for text in left[:_LISTED])]
+def left_out_text(report, left, edges, recipe):
+    """The warning about what stays in high precision.
+
+    `left` has a text for each matrix that is in no converted layer; `edges` are the names of those
+    converted layers that a recipe for models leaves in bf16.
+    """
+    lines = []
+    if edges:
+        lines.append(
+            f"convert: {recipe!r} leaves first and last layers in bf16: {', '.join(edges)} "
+            f"({len(edges)} of {len(report.converted)} converted layers)"
+        )
+    if left:
+        stay = "1 matrix stays" if len(left) == 1 else f"{len(left)} matrices stay"
+        lines.append(
+            f"convert: {stay} in high precision{' too' if edges else ''}; {report.share:.0%} of the "
+            "elements of matrices are in converted layers. To accept a matrix, give its name the recipe None."
+        )
+        lines += [f"  {text}" for text in left[:_LISTED]]
     if len(left) > _LISTED:
         lines.append(f"  and {len(left) - _LISTED} more: print(numsim.torch.report(model))")
     return "\n".join(lines)

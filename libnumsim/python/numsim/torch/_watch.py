@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import csv
 import pathlib
-import warnings
 from typing import Any
 
 import numpy as np
 import torch
 
-from numsim import _core
+from numsim import _core, _settings
 from numsim._arrays import float32_of
-from numsim._formats import FormatLike, format as format_of
+from numsim._formats import FormatLike, format as format_of, warn as warn_caller
 from numsim._quantize import quantize
 from numsim.results import Table
 from numsim.torch._attention import MultiheadAttention
@@ -86,11 +85,10 @@ class Watch:
     def __init__(
         self, model: torch.nn.Module, every: int, format: FormatLike, scaling: str
     ) -> None:
-        if every < 1:
-            raise ValueError(f"every: expected a number of steps >= 1, found {every}")
         self.rows: list[dict[str, Any]] = []
         self.quantised: list[dict[str, Any]] = []
-        self._every, self._format, self._scaling = every, format_of(format), scaling
+        self._every = _settings.integer(every, "every", 1)
+        self._format, self._scaling = format_of(format), scaling
         self._step = -1
         self._running = False  # whether the model's forward pass runs
         self._model = model
@@ -121,7 +119,7 @@ class Watch:
         self._handles = []
         left_out = self._left_out()
         if warn and left_out:
-            warnings.warn(f"watch: {left_out}", LeftOutWarning, stacklevel=3)
+            warn_caller(f"watch: {left_out}", LeftOutWarning)
 
     def _left_out(self):
         """What a user may miss, as a text."""
@@ -152,10 +150,10 @@ class Watch:
         self._running = False
 
     def _watch_layer(self, name, module):
-        gemms = getattr(module, "_gemms", None) or getattr(module, "gemms", None)
+        gemms = getattr(module, "_gemms", None)
 
         @between_graphs
-        def before_forward(module, inputs):
+        def before_forward(module, inputs, named):
             if gemms is not None:
                 gemms.watcher = None
             if not self._records(name, module):
@@ -163,19 +161,23 @@ class Watch:
             step = self._step
             if gemms is not None:
                 gemms.watcher = _Watcher(self, step, name, gemms)
-            if not inputs[0].requires_grad:
+            x = _first(inputs, named)
+            if x is None or not x.requires_grad:
                 return None
-            own = inputs[0].view_as(inputs[0])  # of this layer alone
+            own = x.view_as(x)  # of this layer alone
             self._hook(own, step, name, "input-gradient")
-            return (own, *inputs[1:])
+            if inputs:
+                return (own, *inputs[1:]), named
+            return (), {**named, next(iter(named)): own}
 
         @between_graphs
-        def after_forward(module, inputs, output):
+        def after_forward(module, inputs, named, output):
             if not self._records(name, module):
                 return
-            step, weight = self._step, inputs[1] if len(inputs) > 1 else module.weight
+            step, x = self._step, _first(inputs, named)
+            weight = module.weight if isinstance(module, torch.nn.Linear) else inputs[1]
             if not in_backward():  # a checkpoint repeats what was recorded
-                self._record(step, name, "input", inputs[0])
+                self._record(step, name, "input", x)
                 self._record(step, name, "weight", weight)
                 self._record(step, name, "output", output)
             if not output.requires_grad:
@@ -184,11 +186,12 @@ class Watch:
             if weight.requires_grad:
                 self._missing.add((step, name, "weight-gradient"))
                 if gemms is None:
-                    x = inputs[0].detach()
+                    x = x.detach()
                     output.register_hook(lambda g: self._weight_gradient(step, name, x, g))
 
-        self._handles.append(module.register_forward_pre_hook(before_forward))
-        self._handles.append(module.register_forward_hook(after_forward))
+        before = module.register_forward_pre_hook(before_forward, with_kwargs=True)
+        after = module.register_forward_hook(after_forward, with_kwargs=True)
+        self._handles += [before, after]
 
     def _hook(self, tensor, step, layer, kind):
         """Records the gradient of a tensor when it comes."""
@@ -206,11 +209,10 @@ class Watch:
             return False
         if not (self._running or in_backward()):
             if module.training and not self._outside:
-                warnings.warn(
+                warn_caller(
                     f"watch: {name} runs without the model's forward, which counts the steps, and is "
                     "not recorded; watch the module that is called, or call the model",
                     LeftOutWarning,
-                    stacklevel=2,
                 )
             self._outside.add(name)
             return False
@@ -277,6 +279,11 @@ def _watched(model):
                 yield f"{name}.{_IN_PROJ}{product}".removeprefix("."), projection
         elif isinstance(module, torch.nn.Linear):
             yield name, module
+
+
+def _first(inputs, named):
+    """The first argument of a layer's call, which is its input; None if there is none."""
+    return next(iter((*inputs, *named.values())), None)
 
 
 def _layer_of(name):
