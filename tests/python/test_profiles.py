@@ -45,6 +45,7 @@ def test_a_difference_lists_exactly_the_inputs_that_differ(rng):
         x = np.array([i.first_bits, i.last_bits], np.uint32).view(np.float32)
         assert a.encode(x).tolist() == [i.code_a] * 2 and b.encode(x).tolist() == [i.code_b] * 2
         assert i.cause and i.explanation
+        assert (i.first, i.last) == tuple(x.tolist())
 
 
 def test_a_profile_does_not_differ_from_itself():
