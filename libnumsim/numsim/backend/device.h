@@ -43,8 +43,9 @@ struct DeviceInfo {
 };
 // Returns the properties of the device. Requires DeviceAvailable().
 const DeviceInfo& Device();
-// Returns the number of bytes of the device's memory that nobody uses. Requires DeviceAvailable().
-size_t FreeDeviceBytes();
+// Returns the bytes of device memory that this process holds by device_memory::Allocate. What CUDA's
+// libraries hold of their own is not among them.
+size_t AllocatedDeviceBytes() noexcept;
 
 // A non-owning view of an array on the device. T is a plain number type.
 template <typename T>
@@ -95,9 +96,9 @@ DeviceStream& ThreadStream();
 
 namespace device_memory {
 // Raw device memory. Allocate returns memory that is not managed, is aligned to 256 bytes and is
-// not cleared. The copies and FillBytes run in the order of `stream`. `bytes` may be 0.
+// not cleared; Free takes the number of bytes again. The copies and FillBytes run in the order of `stream`. `bytes` may be 0.
 void* Allocate(size_t bytes);
-void Free(void* memory) noexcept;
+void Free(void* memory, size_t bytes) noexcept;
 void CopyIn(const void* host, void* device, size_t bytes, DeviceStream& stream);
 void CopyOut(const void* device, void* host, size_t bytes, DeviceStream& stream);
 void CopyWithin(const void* from, void* to, size_t bytes, DeviceStream& stream);
@@ -119,7 +120,7 @@ class DeviceArray {
     std::swap(size_, other.size_);
     return *this;
   }
-  ~DeviceArray() { device_memory::Free(data_); }
+  ~DeviceArray() { device_memory::Free(data_, size_ * sizeof(T)); }
 
   // Makes room for at least `size` elements. If the array must grow, its content is lost.
   void Reserve(size_t size) {

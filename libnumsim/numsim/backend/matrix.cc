@@ -22,11 +22,11 @@ void* Allocate(Place place, size_t bytes) {
   return ::operator new(bytes, kAlignment);
 }
 
-void Free(Place place, void* memory) noexcept {
+void Free(Place place, void* memory, size_t bytes) noexcept {
   if constexpr (NUMSIM_HAVE_CUDA) {
-    if (!place.IsHost()) return device_memory::Free(memory);
+    if (!place.IsHost()) return device_memory::Free(memory, bytes);
   }
-  ::operator delete(memory, kAlignment);
+  ::operator delete(memory, bytes, kAlignment);
 }
 
 void CopyBytes(const void* from, Place from_place, void* to, Place to_place, size_t bytes) {
@@ -78,7 +78,7 @@ Buffer<T>::Buffer(Place place, Element element) {
 
 template <typename T>
 Buffer<T>::~Buffer() {
-  Free(view_.place, view_.data);
+  Free(view_.place, view_.data, capacity_ * view_.ElementBytes());
 }
 
 template <typename T>
@@ -120,9 +120,10 @@ MatrixSpan<T> Buffer<T>::Resize(size_t rows, size_t cols) {
     Buffer larger(view_.place, view_.element);
     larger.view_.data = static_cast<T*>(Allocate(view_.place, bytes));
     CopyBytes(view_.data, view_.place, larger.view_.data, view_.place, view_.Bytes());
+    larger.capacity_ = n;
     std::swap(view_.data,
               larger.view_.data);  // freed at the end; on a device that waits for the copy
-    capacity_ = n;
+    std::swap(capacity_, larger.capacity_);
   }
   view_ = {view_.data, rows, cols, cols, view_.place, view_.element};
   return view_;

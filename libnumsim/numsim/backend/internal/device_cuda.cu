@@ -1,5 +1,6 @@
 #include <fmt/format.h>
 
+#include <atomic>
 #include <string_view>
 
 #include "numsim/backend/device.h"
@@ -91,6 +92,8 @@ const Found& TheDevice() {
   return found;
 }
 
+std::atomic<size_t> allocated_bytes = 0;
+
 cudaEvent_t RawEvent(void* handle) { return static_cast<cudaEvent_t>(handle); }
 
 }  // namespace
@@ -102,11 +105,7 @@ const DeviceInfo& Device() {
   return TheDevice().info;
 }
 
-size_t FreeDeviceBytes() {
-  size_t free = 0, all = 0;
-  NUMSIM_CUDA(cudaMemGetInfo(&free, &all), "memory");
-  return free;
-}
+size_t AllocatedDeviceBytes() noexcept { return allocated_bytes; }
 
 DeviceStream::DeviceStream() {
   cudaStream_t stream;
@@ -126,12 +125,16 @@ namespace device_memory {
 
 void* Allocate(size_t bytes) {
   void* memory = nullptr;
-  if (bytes != 0) NUMSIM_CUDA(cudaMalloc(&memory, bytes), "{} bytes", bytes);
+  if (bytes == 0) return memory;
+  NUMSIM_CUDA(cudaMalloc(&memory, bytes), "{} bytes", bytes);
+  allocated_bytes += bytes;
   return memory;
 }
 
-void Free(void* memory) noexcept {
-  if (memory != nullptr) cudaFree(memory);  // cudaFree(nullptr) would initialise CUDA
+void Free(void* memory, size_t bytes) noexcept {
+  if (memory == nullptr) return;  // cudaFree(nullptr) would initialise CUDA
+  cudaFree(memory);
+  allocated_bytes -= bytes;
 }
 
 void CopyIn(const void* host, void* device, size_t bytes, DeviceStream& stream) {

@@ -29,13 +29,12 @@ struct RightFactor {
   const float* data;
   size_t stride;
 };
-// The terms of row r of a tile: [begin + r * begin_step, end + r * end_step) of the inner dimension.
-// The steps are 0, or 1 for the staircase of a causal mask. Terms outside are left out, not multiplied
-// by zero: an infinite value must not reach tokens that do not attend to it.
+// The terms of a sum: a range of the inner dimension.
 struct Inner {
   size_t begin, end;
-  size_t begin_step = 0, end_step = 0;
 };
+// Whether sums begin at zero, or at what the result holds.
+enum class Begin : uint8_t { kAtZero, kAtResult };
 
 constexpr size_t kTileRows = 4;
 // Vectors of a tile's row: as many as the registers hold.
@@ -47,6 +46,7 @@ template <size_t kRows, size_t kVectors>
 HWY_INLINE void Tile(const LeftFactor& a,
                      const RightFactor& b,
                      const Inner& inner,
+                     Begin begin,
                      size_t count,
                      float* HWY_RESTRICT out,
                      size_t out_stride) {
@@ -55,34 +55,27 @@ HWY_INLINE void Tile(const LeftFactor& a,
   RowVector sum[kRows][kVectors];
   for (size_t r = 0; r < kRows; ++r) {
     for (size_t v = 0; v < kVectors; ++v) sum[r][v] = hn::Zero(d);
+    if (begin == Begin::kAtZero) continue;
+    const float* const from = out + r * out_stride;
+    for (size_t v = 0; v + 1 < kVectors; ++v) sum[r][v] = hn::LoadU(d, from + v * kVectorLanes);
+    sum[r][kVectors - 1] = LoadRow(from + (kVectors - 1) * kVectorLanes, last);
   }
-  // Adds term k to the rows of which `has_term` is true.
-  const auto add_term = [&](size_t k, const auto& load_last, const auto& has_term) HWY_ATTR {
-    const float* HWY_RESTRICT from = b.data + k * b.stride;
-    const float* HWY_RESTRICT factors = a.data + k * a.inner_stride;
-    RowVector right[kVectors];
-    for (size_t v = 0; v + 1 < kVectors; ++v) right[v] = hn::LoadU(d, from + v * kVectorLanes);
-    right[kVectors - 1] = load_last(from + (kVectors - 1) * kVectorLanes);
-    for (size_t r = 0; r < kRows; ++r) {
-      if (!has_term(r)) continue;
-      const RowVector factor = hn::Set(d, factors[r * a.row_stride]);
-      for (size_t v = 0; v < kVectors; ++v) {
-        sum[r][v] = hn::Add(sum[r][v], hn::Mul(factor, right[v]));
-      }
-    }
-  };
-  // Steps before and after the terms that all rows have. Two texts of the loops, because a test within
-  // the middle one costs as much as the sums.
+  // Two loops, because a test within the loop costs as much as the sums.
   const auto add = [&](const auto& load_last) HWY_ATTR {
-    const size_t all_begin = inner.begin + (kRows - 1) * inner.begin_step;
-    for (size_t k = inner.begin; k < all_begin; ++k) {
-      add_term(k, load_last, [&](size_t r) { return inner.begin + r * inner.begin_step <= k; });
-    }
-    for (size_t k = all_begin; k < inner.end; ++k) {
-      add_term(k, load_last, [](size_t) { return true; });
-    }
-    for (size_t k = inner.end; k < inner.end + (kRows - 1) * inner.end_step; ++k) {
-      add_term(k, load_last, [&](size_t r) { return k < inner.end + r * inner.end_step; });
+    const float* HWY_RESTRICT from = b.data + inner.begin * b.stride;
+    const float* HWY_RESTRICT factors = a.data + inner.begin * a.inner_stride;
+    for (size_t k = inner.begin; k < inner.end; ++k) {
+      RowVector right[kVectors];
+      for (size_t v = 0; v + 1 < kVectors; ++v) right[v] = hn::LoadU(d, from + v * kVectorLanes);
+      right[kVectors - 1] = load_last(from + (kVectors - 1) * kVectorLanes);
+      for (size_t r = 0; r < kRows; ++r) {
+        const RowVector factor = hn::Set(d, factors[r * a.row_stride]);
+        for (size_t v = 0; v < kVectors; ++v) {
+          sum[r][v] = hn::Add(sum[r][v], hn::Mul(factor, right[v]));
+        }
+      }
+      from += b.stride;
+      factors += a.inner_stride;
     }
   };
   if (last == kVectorLanes) {
@@ -102,6 +95,7 @@ template <size_t kRows>
 HWY_INLINE void MultiplyRows(const LeftFactor& a,
                              const RightFactor& b,
                              const Inner& inner,
+                             Begin begin,
                              size_t cols,
                              float* out,
                              size_t out_stride) {
@@ -110,16 +104,16 @@ HWY_INLINE void MultiplyRows(const LeftFactor& a,
     const RightFactor right{b.data + c, b.stride};
     switch ((count + kVectorLanes - 1) / kVectorLanes) {
       case 1:
-        Tile<kRows, 1>(a, right, inner, count, out + c, out_stride);
+        Tile<kRows, 1>(a, right, inner, begin, count, out + c, out_stride);
         break;
       case 2:
-        Tile<kRows, 2>(a, right, inner, count, out + c, out_stride);
+        Tile<kRows, 2>(a, right, inner, begin, count, out + c, out_stride);
         break;
       case 3:
-        Tile<kRows, kTileVectors - 1>(a, right, inner, count, out + c, out_stride);
+        Tile<kRows, kTileVectors - 1>(a, right, inner, begin, count, out + c, out_stride);
         break;
       default:
-        Tile<kRows, kTileVectors>(a, right, inner, count, out + c, out_stride);
+        Tile<kRows, kTileVectors>(a, right, inner, begin, count, out + c, out_stride);
         break;
     }
   }
@@ -129,6 +123,7 @@ HWY_INLINE void MultiplyRows(const LeftFactor& a,
 HWY_NOINLINE void MultiplyStrip(const LeftFactor& a,
                                 const RightFactor& b,
                                 const Inner& inner,
+                                Begin begin,
                                 size_t rows,
                                 size_t cols,
                                 float* out,
@@ -136,14 +131,31 @@ HWY_NOINLINE void MultiplyStrip(const LeftFactor& a,
   static_assert(kTileRows == 4);
   switch (rows) {
     case 1:
-      return MultiplyRows<1>(a, b, inner, cols, out, out_stride);
+      return MultiplyRows<1>(a, b, inner, begin, cols, out, out_stride);
     case 2:
-      return MultiplyRows<2>(a, b, inner, cols, out, out_stride);
+      return MultiplyRows<2>(a, b, inner, begin, cols, out, out_stride);
     case 3:
-      return MultiplyRows<3>(a, b, inner, cols, out, out_stride);
+      return MultiplyRows<3>(a, b, inner, begin, cols, out, out_stride);
     default:
-      return MultiplyRows<4>(a, b, inner, cols, out, out_stride);
+      return MultiplyRows<4>(a, b, inner, begin, cols, out, out_stride);
   }
+}
+
+// Computes `cols` elements of one row of the matmul, as Tile does.
+HWY_INLINE void MultiplyRow(const LeftFactor& a,
+                            const RightFactor& b,
+                            const Inner& inner,
+                            Begin begin,
+                            size_t cols,
+                            float* out) {
+  ForRow(cols, [&](size_t i, size_t count) HWY_ATTR {
+    auto sum = begin == Begin::kAtZero ? hn::Zero(RowTag()) : LoadRow(out + i, count);
+    for (size_t k = inner.begin; k < inner.end; ++k) {
+      const auto factor = hn::Set(RowTag(), a.data[k * a.inner_stride]);
+      sum = hn::Add(sum, hn::Mul(factor, LoadRow(b.data + k * b.stride + i, count)));
+    }
+    StoreRow(sum, out + i, count);
+  });
 }
 
 size_t Padded(size_t length) { return (length + kRowLanes - 1) / kRowLanes * kRowLanes; }
@@ -202,11 +214,6 @@ HWY_INLINE size_t Seen(const HeadShape& shape, size_t t) {
   return shape.causal ? t + 1 : shape.length;
 }
 
-// Returns the tokens that the rows of a tile attend to, of which token t is the first.
-HWY_INLINE Inner SeenBy(const HeadShape& shape, size_t t) {
-  return {0, Seen(shape, t), 0, shape.causal ? 1u : 0u};
-}
-
 // Writes x y^T for rows [t, t + rows) of x, with y given transposed, into rows of Padded(length).
 // Computes as many columns as the last of these rows attends to.
 void Scores(const HeadShape& shape,
@@ -218,7 +225,33 @@ void Scores(const HeadShape& shape,
   const size_t width = Padded(shape.length);
   const LeftFactor left{x.data + t * x.stride, x.stride, 1};
   const size_t cols = Padded(Seen(shape, t + rows - 1));
-  MultiplyStrip(left, {y_transposed, width}, {0, shape.head_dim}, rows, cols, out, width);
+  const Inner inner{0, shape.head_dim};
+  MultiplyStrip(left, {y_transposed, width}, inner, Begin::kAtZero, rows, cols, out, width);
+}
+
+// Computes rows [t, t + rows) of x y, where row r of x has elements for the tokens that token r attends
+// to. What it does not attend to is left out of the sum, not multiplied by zero: an infinite value
+// must not reach tokens before it. x is rows of Padded(length), of which the first is that of token t.
+void MultiplySeen(const HeadShape& shape,
+                  const float* x,
+                  const HeadRows& y,
+                  size_t t,
+                  size_t rows,
+                  const HeadRowsOut& to) {
+  const size_t width = Padded(shape.length), all = Seen(shape, t);
+  float* const out = to.data + t * to.stride;
+  const RightFactor right{y.data, y.stride};
+  MultiplyStrip(
+      {x, width, 1}, right, {0, all}, Begin::kAtZero, rows, shape.head_dim, out, to.stride);
+  for (size_t r = 1; r < rows; ++r) {
+    const Inner rest{all, Seen(shape, t + r)};
+    MultiplyRow({x + r * width, width, 1},
+                right,
+                rest,
+                Begin::kAtResult,
+                shape.head_dim,
+                out + r * to.stride);
+  }
 }
 
 // Replaces a row of scores by exp(scale * score - offset), where `offset` is the largest of scale *
@@ -276,14 +309,8 @@ void AttendHead(const HeadShape& shape,
       float* const row = strip + r * width;
       log_sums[(t + r) * log_stride] = ExpOfScores(shape, Seen(shape, t + r), row, &sums[r]);
     }
+    MultiplySeen(shape, strip, v, t, rows, out);
     float* const to = out.data + t * out.stride;
-    MultiplyStrip({strip, width, 1},
-                  {v.data, v.stride},
-                  SeenBy(shape, t),
-                  rows,
-                  shape.head_dim,
-                  to,
-                  out.stride);
     for (size_t r = 0; r < rows; ++r) ScaleRow(1.0f / sums[r], shape.head_dim, to + r * out.stride);
   }
 }
@@ -309,23 +336,28 @@ void ScoreGradients(
   });
 }
 
-// Computes out = x^T y in strips of rows. x is length x length, in rows of Padded(length).
+// Computes out = x^T y in strips of rows. x is length x length, in rows of Padded(length): row r has
+// elements for the tokens that token r attends to, and the others are left out of the sums.
 void MultiplyTransposed(const HeadShape& shape,
                         const float* x,
                         const HeadRows& y,
                         const HeadRowsOut& out) {
-  const size_t width = Padded(shape.length);
+  const size_t width = Padded(shape.length), cols = shape.head_dim;
+  const RightFactor right{y.data, y.stride};
   for (size_t t = 0; t < shape.length; t += kTileRows) {
     const size_t rows = std::min(kTileRows, shape.length - t);
-    const size_t mask = shape.causal ? 1 : 0;
-    const Inner inner{mask * t, shape.length, mask, 0};  // token t is seen by itself and later ones
-    MultiplyStrip({x + t, 1, width},
-                  {y.data, y.stride},
-                  inner,
-                  rows,
-                  shape.head_dim,
-                  out.data + t * out.stride,
-                  out.stride);
+    const LeftFactor left{x + t, 1, width};
+    float* const to = out.data + t * out.stride;
+    if (!shape.causal) {
+      MultiplyStrip(left, right, {0, shape.length}, Begin::kAtZero, rows, cols, to, out.stride);
+      continue;
+    }
+    const size_t last = t + rows - 1;  // the first token that attends to all tokens of the strip
+    for (size_t r = 0; r < rows; ++r) {
+      const Inner before{t + r, last};
+      MultiplyRow({x + t + r, 1, width}, right, before, Begin::kAtZero, cols, to + r * out.stride);
+    }
+    MultiplyStrip(left, right, {last, shape.length}, Begin::kAtResult, rows, cols, to, out.stride);
   }
 }
 
@@ -349,13 +381,7 @@ void AttendHeadGradient(const HeadShape& shape,
     for (size_t r = t; r < t + rows; ++r) {
       ScoreGradients(shape, in, r, p + r * width, ds + r * width);
     }
-    MultiplyStrip({ds + t * width, width, 1},
-                  {in.k.data, in.k.stride},
-                  SeenBy(shape, t),
-                  rows,
-                  shape.head_dim,
-                  dq.data + t * dq.stride,
-                  dq.stride);
+    MultiplySeen(shape, ds + t * width, in.k, t, rows, dq);
   }
   MultiplyTransposed(shape, p, in.g, dv);
   MultiplyTransposed(shape, ds, in.q, dk);
