@@ -26,15 +26,9 @@ std::string DirectoryOf(const FinishedRows& entry) {
 template <typename Get>
 Values Collect(const FinishedTrials& finished, Get get) {
   Values values;
-  const std::filesystem::path* last = nullptr;
   for (const auto& [index, entry] : finished) {
     const std::string& value = get(entry);
-    auto& directories = values[value.empty() ? kUnknown : value];
-    // Most trials are in the journal of the one before.
-    if (last == nullptr || *last != entry.journal || directories.empty()) {
-      directories.insert(DirectoryOf(entry));
-    }
-    last = &entry.journal;
+    values[value.empty() ? kUnknown : value].insert(DirectoryOf(entry));
   }
   return values;
 }

@@ -50,6 +50,21 @@ TEST_F(MergeCheckTest, AnotherCommitIsRefusedUnlessAllowedAndThenRecorded) {
   EXPECT_THAT(Bytes(out_ / "manifest.json"), HasSubstr("feed in " + second_.string()));
 }
 
+// Also where a run was resumed by another program: the trials of one journal then differ.
+TEST_F(MergeCheckTest, EveryDirectoryOfAValueIsNamed) {
+  FinishedTrials finished;
+  const auto add = [&](const std::string& commit, const fs::path& directory) {
+    FinishedRows& entry = finished[finished.size()];
+    entry.commit = commit;
+    entry.journal = directory / "journal" / "0-of-1.jsonl";
+  };
+  add("feed", "first");
+  add("food", "second");
+  add("feed", "second");
+  EXPECT_THAT(ErrorOf([&] { CheckAlike(Counting(), settings_, finished, {}, {}); }),
+              HasSubstr("differ in their commit: feed in first, second; food in second; expected"));
+}
+
 TEST_F(MergeCheckTest, AnotherBuildIsRefusedUnlessAllowed) {
   Make(Counting(), [](FinishedTrial& entry) { entry.build = "Clang 14 Debug"; });
   EXPECT_THAT(ErrorOfMerge(Counting(), {"commit"}),
