@@ -64,10 +64,9 @@ std::vector<std::string> KeysCitedBy(std::string_view text) {
 
 std::string ShortReferenceOf(std::string_view key) {
   const std::string entry = ReferenceOf(key);
-  // The title ends with the first sentence, unless that one is the initial of an author.
-  size_t end = entry.find(". ");
+  // The title ends with the first sentence after the authors, whose initials have full stops, too.
   const size_t authors_end = entry.find(": ");
-  if (authors_end != entry.npos && end < authors_end) end = entry.find(". ", authors_end);
+  const size_t end = entry.find(". ", authors_end == entry.npos ? 0 : authors_end);
   const std::string title = entry.substr(0, end);
   const std::string year = YearOf(entry);
   return year.empty() ? title : fmt::format("{}, {}", title, year);

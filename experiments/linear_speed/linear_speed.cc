@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "experiments/core/settings.h"
+#include "experiments/linear_speed/timing.h"
 #include "numsim/arith/accumulation_mode.h"
 #include "numsim/backend/backend.h"
 #include "numsim/base/error.h"
@@ -154,19 +155,9 @@ Trial MakeTrial(size_t dim, size_t width, size_t tokens, bool widens, uint64_t s
   return trial;
 }
 
-// Checks the options of repetitions and times.
-void CheckTimes(const Settings& settings) {
-  settings.GetInteger("repeats", 1, 1000);
-  const double least = settings.GetDouble("min-seconds", 0, 3600);
-  const double most = settings.GetDouble("max-seconds", 0, 3600);
-  if (most > 0 && most < least) {
-    throw Error::Format("--max-seconds {}: is less than --min-seconds {}", most, least);
-  }
-}
-
 std::vector<Trial> Trials(const Settings& settings) {
   TimedLayers(settings);
-  CheckTimes(settings);
+  RoundLimitsOf(settings);
   const std::vector<size_t> all_tokens = Sizes(settings, "tokens", 1 << 20);
   const std::vector<size_t> widths = Sizes(settings, "widths", 16);
   std::vector<Trial> trials;

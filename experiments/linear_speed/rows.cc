@@ -4,6 +4,7 @@
 
 #include "experiments/linear_speed/timing.h"
 #include "numsim/backend/backend.h"
+#include "numsim/base/error.h"
 #include "numsim/base/parallel.h"
 #include "numsim/stats/moments.h"
 
@@ -74,14 +75,25 @@ void AppendTimes(std::string_view operation,
 
 }  // namespace
 
+RoundLimits RoundLimitsOf(const Settings& settings) {
+  const RoundLimits limits{settings.GetInteger("repeats", 1, 1000),
+                           settings.GetDouble("min-seconds", 0, 3600),
+                           settings.GetDouble("max-seconds", 0, 3600)};
+  if (limits.most > 0 && limits.most < limits.least) {
+    throw Error::Format(
+        "--max-seconds {}: is less than --min-seconds {}", limits.most, limits.least);
+  }
+  return limits;
+}
+
 void RepeatRounds(const Settings& settings, size_t layers, const std::function<void()>& round) {
   using Clock = std::chrono::steady_clock;
-  const int64_t repeats = settings.GetInteger("repeats", 1, 1000);
-  const double least = settings.GetDouble("min-seconds", 0, 3600) * static_cast<double>(layers);
-  const double most = settings.GetDouble("max-seconds", 0, 3600) * static_cast<double>(layers);
+  const RoundLimits limits = RoundLimitsOf(settings);
+  const double least = limits.least * static_cast<double>(layers);
+  const double most = limits.most * static_cast<double>(layers);
   const Clock::time_point begin = Clock::now();
   const auto spent = [&] { return std::chrono::duration<double>(Clock::now() - begin).count(); };
-  for (int64_t done = 0; done < repeats || spent() < least; ++done) {
+  for (int64_t done = 0; done < limits.repeats || spent() < least; ++done) {
     if (most > 0 && done > 0 && spent() >= most) return;
     round();
   }

@@ -33,6 +33,15 @@ struct TimedPlace {
   size_t value_bytes = 4;  // bytes of an unquantised element
 };
 
+// How often and how long layers are timed.
+struct RoundLimits {
+  int64_t repeats;
+  double least, most;  // seconds per layer; most = 0: any
+};
+
+// Reads --repeats, --min-seconds and --max-seconds. Throws Error naming an option that is wrong.
+RoundLimits RoundLimitsOf(const Settings& settings);
+
 // Calls round() at least --repeats times and until --min-seconds per layer of `layers` are over,
 // but starts no further round once --max-seconds per layer are over.
 void RepeatRounds(const Settings& settings, size_t layers, const std::function<void()>& round);

@@ -37,8 +37,8 @@ inline constexpr float kGreatestRate = 1e6f;
 
 // The measured limits of the naive rule.
 struct NaiveLimits {
-  float unmoved = 0;    // greatest float32 rate at which no weight moves; NaN: none moves up to 1e6
-  float half_norm = 0;  // rate at which ||step|| crosses lr ||u|| / 2, see FindHalfNorm; NaN: none
+  float unmoved;    // greatest float32 rate at which no weight moves; NaN: none moves up to 1e6
+  float half_norm;  // rate at which ||step|| crosses lr ||u|| / 2, see FindHalfNorm; NaN: none
 };
 
 // Finds the limits by repeated calls of the naive rule. Requires weights of the format.

@@ -36,7 +36,7 @@ double LeastRate(const Frame& frame, const IsGood& good) {
     if (!good(row)) failed = std::max(failed, row.Number("lr"));
   });
   for (const double lr : frame.Numbers("lr")) {
-    if (lr > failed && !(lr >= least)) least = lr;
+    if (lr > failed) least = std::fmin(least, lr);
   }
   return least;
 }
@@ -50,9 +50,8 @@ std::string NaiveWasNotRun(std::string_view keys) {
 std::string RangeText(const std::vector<double>& values) {
   double low = kNaN, high = kNaN;
   for (const double value : values) {
-    if (std::isnan(value)) continue;
-    low = value >= low ? low : value;
-    high = value <= high ? high : value;
+    low = std::fmin(low, value);  // which leaves NaN out
+    high = std::fmax(high, value);
   }
   if (std::isnan(low)) return "none";
   const std::string from = fmt::format("{:.4g}", low), to = fmt::format("{:.4g}", high);

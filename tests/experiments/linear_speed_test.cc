@@ -313,6 +313,14 @@ TEST(LinearSpeed, SubjectIsComparedWithTheFastestStandard) {
   const LayerKey subject = Subject(Derived(rows).at("layers"));
   EXPECT_EQ(subject.kind, "switchback");
   EXPECT_EQ(subject.product, "fp32");
+  // Of two that are equally fast, the first.
+  std::vector<Timed> equal;
+  for (const char* product : {"library", "fp32"}) {
+    for (const char* kind : {"standard", "switchback"}) {
+      equal.push_back({kind, product, 8, 8, "other", "other", 1});
+    }
+  }
+  EXPECT_EQ(Subject(Derived(equal).at("layers")).product, "library");
   const Timed llm = {"llm-int8", "library", 8, 8, "other", "other", 1};
   EXPECT_EQ(Subject(Derived({rows[0], llm}).at("layers")).kind, "llm-int8");
   EXPECT_EQ(Subject(Derived({rows[0]}).at("layers")).kind, "standard");
@@ -422,6 +430,29 @@ TEST(LinearSpeed, RoundsGoOnForTheLeastTime) {
   EXPECT_GE(Clock::now() - begin, milliseconds(39));
   EXPECT_GE(rounds, 2);
   EXPECT_LE(rounds, 4);
+}
+
+// Rounds of at least 1 ms: no more than forty begin within the most time of two layers.
+TEST(LinearSpeed, RoundsGoOnUpToTheMostTimeOfAllLayers) {
+  using std::chrono::milliseconds;
+  using Clock = std::chrono::steady_clock;
+  int rounds = 0;
+  const Clock::time_point begin = Clock::now();
+  RepeatRounds(
+      SettingsWith({{"repeats", "1000"}, {"min-seconds", "0"}, {"max-seconds", "0.02"}}), 2, [&] {
+        ++rounds;
+        std::this_thread::sleep_for(milliseconds(1));
+      });
+  EXPECT_GE(Clock::now() - begin, milliseconds(39));
+  EXPECT_LE(rounds, 40);
+}
+
+TEST(LinearSpeed, LimitsOfRoundsAreThoseOfTheOptions) {
+  const RoundLimits limits = RoundLimitsOf(
+      SettingsWith({{"repeats", "7"}, {"min-seconds", "0.5"}, {"max-seconds", "0.5"}}));
+  EXPECT_EQ(limits.repeats, 7);
+  EXPECT_EQ(limits.least, 0.5);
+  EXPECT_EQ(limits.most, 0.5);
 }
 
 TEST(LinearSpeed, TrialsAreBothLayersOfEachSize) {

@@ -10,6 +10,7 @@
 
 #include "experiments/shared/special_values.h"
 #include "experiments/update_fidelity/cliff.h"
+#include "experiments/update_fidelity/panels.h"
 #include "experiments/update_fidelity/update_fidelity.h"
 #include "numsim/formats/format_table.h"
 #include "tests/experiments/result_tables.h"
@@ -339,6 +340,30 @@ TEST_F(FidelityClaims, TheWorstPanelDecides) {
 TEST_F(FidelityClaims, NotesNameTheRulesThatAreLeftOut) {
   EXPECT_THAT(Notes(results_.settings(), results_.Finish()),
               HasSubstr("split-master in e4m3fn, split-master in fp16"));
+}
+
+// ---- what claims say
+
+TEST(FidelityPanels, ARangeIsTextFromTheLeastToTheGreatestNumber) {
+  const double nan = std::nan("");
+  EXPECT_EQ(RangeText({}), "none");
+  EXPECT_EQ(RangeText({nan, nan}), "none");
+  EXPECT_EQ(RangeText({nan, 2, nan}), "2");
+  EXPECT_EQ(RangeText({2, 2.00001}), "2");  // four digits
+  EXPECT_EQ(RangeText({2, nan, -0.5, 3}), "-0.5 .. 3");
+  EXPECT_EQ(RangeText({3, 2, 1}), "1 .. 3");
+}
+
+// Rates in no order; good at 2 and from 8 on.
+TEST(FidelityPanels, TheLeastRateIsGoodAtItselfAndAboveIt) {
+  Table table;
+  table.columns = {"lr", "good"};
+  table.rows = {{8, 1}, {16, 1}, {4, 0}, {2, 1}, {1, 0}};
+  const auto is_good = [](const Frame& row) { return row.Number("good") == 1; };
+  EXPECT_EQ(LeastRate(table, is_good), 8);
+  EXPECT_EQ(LeastRate(table, [](const Frame&) { return true; }), 1);
+  EXPECT_TRUE(std::isnan(LeastRate(table, [](const Frame&) { return false; })));
+  EXPECT_TRUE(std::isnan(LeastRate(table, [](const Frame& row) { return row.Number("lr") < 16; })));
 }
 
 }  // namespace
