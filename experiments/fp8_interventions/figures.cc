@@ -95,13 +95,13 @@ Figure FeatureFigure(const Frame& features) {
 // trainings that learn at different rates can be compared.
 Figure ProgressFigure(const Frame& features) {
   const Frame tower = AfterLastBlock(features.Where("tower", TowerOf(features)));
-  Figure figure{"fp8-progress",
-                "Mean magnitude after the last block as the loss falls (from right to left), tower "
-                "of the " +
-                    TowerOf(features) + "s",
-                1,
-                {},
-                "features.csv"};
+  Figure figure{
+      .name = "fp8-progress",
+      .title =
+          "Mean magnitude after the last block as the loss falls (from right to left), tower "
+          "of the " +
+          TowerOf(features) + "s",
+      .source_csv = "features.csv"};
   Panel& panel = figure.panels.emplace_back();
   panel.title = kBaseline.Text();
   panel.x = {.label = "validation loss, nats"};
@@ -140,11 +140,10 @@ Figure LadderFigure(const Frame& outcomes) {
   for (size_t i = 0; i < formats.size(); ++i) {
     order += (i == 0 ? "" : ", ") + std::to_string(i + 1) + " " + formats[i];
   }
-  Figure figure{"fp8-ladder",
-                "Validation loss minus that of bf16 with the same intervention; infinite: diverged",
-                1,
-                {},
-                "outcomes.csv"};
+  Figure figure{
+      .name = "fp8-ladder",
+      .title = "Validation loss minus that of bf16 with the same intervention; infinite: diverged",
+      .source_csv = "outcomes.csv"};
   Panel& panel = figure.panels.emplace_back();
   panel.title = "formats: " + order;
   panel.x = {.label = "format", .low = 0.5, .high = static_cast<double>(formats.size()) + 0.5};

@@ -34,7 +34,9 @@ Figure ScaleFigure(const Frame& scale) {
 }
 
 Figure SkippedFigure(const Frame& arms) {
-  Figure figure{"scaling-skipped", "Updates of tensors that were skipped", 1, {}, "arms.csv"};
+  Figure figure{.name = "scaling-skipped",
+                .title = "Updates of tensors that were skipped",
+                .source_csv = "arms.csv"};
   Panel panel;
   panel.x.label = "share of all updates, %";
   Series bars;

@@ -152,11 +152,9 @@ Figure AxesFigure(const Settings& settings, const Tables& tables) {
 
 Figure OptimizerFigure(const Settings& settings, const Tables& tables) {
   const std::string beta2 = settings.GetList("optimizer-beta2").front();
-  Figure figure{"spikes-optimizers",
-                fmt::format("β2 = {}: mean and 95 % interval", beta2),
-                1,
-                {},
-                "runs.csv"};
+  Figure figure{.name = "spikes-optimizers",
+                .title = fmt::format("β2 = {}: mean and 95 % interval", beta2),
+                .source_csv = "runs.csv"};
   const Arm centre = Centre(settings, beta2);
   const Frame runs = Frame(tables.at(std::string(kRunsTable))).Where([&](const Frame& row) {
     return With(ArmOf(row), &Arm::optimizer, std::string(kAdamW)) == centre;
@@ -229,7 +227,8 @@ Figure TraceFigure(const Settings& settings, const Tables& tables) {
 constexpr size_t kMostPredictors = 16;
 
 Figure PredictionFigure(const Tables& tables, const std::string& scope, const char* title) {
-  Figure figure{"spikes-prediction-" + scope, title, 1, {}, "prediction.csv"};
+  Figure figure{
+      .name = "spikes-prediction-" + scope, .title = title, .source_csv = "prediction.csv"};
   const Frame rows = Frame(tables.at(std::string(kPredictionTable))).Where("scope", scope);
   if (rows.Empty() || rows.Number("spikes") < 1) return figure;
   std::vector<std::pair<double, size_t>> order;  // minus recall, row

@@ -224,7 +224,9 @@ std::vector<Figure> GapFigures(const Frame& curves) {
 
 // Returns the figure of flushed second moments; it shows each v with its first m in the table.
 Figure FlushedFigure(const Frame& flushed) {
-  Figure figure{"moment-flushed", "Second moments that are stored as zero", 1, {}, "flushed.csv"};
+  Figure figure{.name = "moment-flushed",
+                .title = "Second moments that are stored as zero",
+                .source_csv = "flushed.csv"};
   Panel panel;
   panel.x = AxisOf(flushed, "step", "step");
   panel.y = {.label = "share of v's elements stored as zero",

@@ -83,8 +83,9 @@ Figure ElementsFigure(const Settings& settings, const Tables& tables) {
 
 // Figure 9: the histogram of |w2.x|.
 Figure GatesFigure(const Settings& settings, const Tables& tables) {
-  Figure figure{
-      "swiglu-gates", "|w2.x| over tokens in the outlier channel, at the end", 1, {}, "gates.csv"};
+  Figure figure{.name = "swiglu-gates",
+                .title = "|w2.x| over tokens in the outlier channel, at the end",
+                .source_csv = "gates.csv"};
   const Frame gates = OfCentreArm(settings, tables, kGatesTable);
   Panel panel{"", {.label = "ln |w_2·x|"}, {.label = "share of the tokens", .log10 = true}};
   for (const Frame& seed : gates.By({"seed"})) {
@@ -139,11 +140,9 @@ constexpr double kDegree = 0.017453292519943295;
 
 // The single neuron: the angle of its weights follows that of the teacher's factors.
 Figure NeuronFigure(const Tables& tables) {
-  Figure figure{"swiglu-neuron",
-                "A single neuron at a stationary point with a saturated gate",
-                1,
-                {},
-                "stationary.csv"};
+  Figure figure{.name = "swiglu-neuron",
+                .title = "A single neuron at a stationary point with a saturated gate",
+                .source_csv = "stationary.csv"};
   const Frame points = Frame(tables.at(std::string(kStationaryTable)))
                            .Where("design", "corners")
                            .Where("gate", ToString(Gate::kSaturated))

@@ -349,6 +349,36 @@ TEST_F(LossScalingClaims, TooFewSpikesAreNoEvidence) {
             "out of reach: 9 loss spikes, expected at least 10");
 }
 
+// Training in fp32 has no scale and skips nothing.
+TEST_F(LossScalingClaims, FiguresShowTheTracesAndTheSharesOfTheArms) {
+  for (const char* const scaler : {"fp32", "dynamic"}) {
+    Run(scaler, "natural", 0, {{"updates_skipped", 0.25}});
+    for (const int step : {0, 1}) {
+      results_.Add("scale",
+                   {{"scaler", scaler},
+                    {"scale", "65536"},
+                    {"event", "natural"},
+                    {"seed", 0},
+                    {"step", step},
+                    {"loss_scale", 65536},
+                    {"loss", 4 - step}});
+    }
+  }
+  const std::vector<Figure> figures = Figures(results_.settings(), results_.Finish());
+  ASSERT_EQ(figures.size(), 2u);
+  ASSERT_EQ(figures[0].panels.size(), 2u);
+  ASSERT_EQ(figures[0].panels[0].series.size(), 1u);
+  EXPECT_EQ(figures[0].panels[0].series[0].label, "dynamic 65536 natural");
+  EXPECT_THAT(figures[0].panels[0].series[0].y, ElementsAre(65536, 65536));
+  EXPECT_TRUE(figures[0].panels[0].y.log2);
+  ASSERT_EQ(figures[0].panels[1].series.size(), 2u);
+  EXPECT_THAT(figures[0].panels[1].series[0].x, ElementsAre(0, 1));
+  EXPECT_THAT(figures[0].panels[1].series[0].y, ElementsAre(4, 3));
+  ASSERT_EQ(figures[1].panels.size(), 1u);
+  EXPECT_THAT(figures[1].panels[0].rows, ElementsAre("dynamic 65536 natural"));
+  EXPECT_THAT(figures[1].panels[0].series.at(0).x, ElementsAre(25));
+}
+
 TEST(LossScaling, StopsChangeNothing) {
   const Settings settings = SettingsWith(kTiny);
   ExpectStopsChangeNothing(LossScaling(), settings, Trials(settings).back());

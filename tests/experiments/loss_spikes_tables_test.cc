@@ -447,5 +447,60 @@ TEST_F(PredictionTables, OfNewDataIsSeparate) {
   ExpectRows(kSteadyScope, {});
 }
 
+// ---- figures
+
+class SpikeFigures : public SpikeTables {
+ protected:
+  Figure FigureOf(const std::string& name) {
+    for (const Figure& figure : Figures(results_.settings(), results_.Finish())) {
+      if (figure.name == name) return figure;
+    }
+    ADD_FAILURE() << "no figure " << name;
+    return {};
+  }
+};
+
+// The rate of the centre, 4e-3, is among the others and has one place.
+TEST_F(SpikeFigures, AxesHaveEachValueOnceInItsOrder) {
+  SetOptions({{"lrs", "8e-3,1e-3,4e-3"}});
+  for (const char* const lr : {"8e-3", "1e-3", "4e-3"}) {
+    for (const char* const beta2 : {"0.999", "0.95"}) {
+      for (int seed = 0; seed < 2; ++seed) {
+        AddRun(With(CentreArm(beta2), &Arm::lr, lr),
+               seed,
+               {{"max_rms", 1000 * std::stod(lr) + 2 * seed}, {"loss_spikes", seed}});
+      }
+    }
+  }
+  const Figure figure = FigureOf("spikes-axes");
+  ASSERT_EQ(figure.panels.size(), 2u);  // RMS and spikes of one axis
+  for (const Panel& panel : figure.panels) {
+    EXPECT_EQ(panel.x.label, "peak learning rate");
+    ASSERT_EQ(panel.series.size(), 2u);
+    for (const Series& series : panel.series) EXPECT_THAT(series.x, ElementsAre(1e-3, 4e-3, 8e-3));
+  }
+  EXPECT_EQ(figure.panels[0].series[0].label, "AdamW, β2 = 0.999");
+  EXPECT_THAT(figure.panels[0].series[0].y, ElementsAre(2, 5, 9));
+  EXPECT_THAT(figure.panels[1].series[1].y, ElementsAre(0.5, 0.5, 0.5));
+}
+
+// From the highest beta2 on, with the bound 1 / sqrt(1 - beta2) of the RMS; one seed has no interval.
+TEST_F(SpikeFigures, Beta2HasTheArmsAndTheBoundOfTheRms) {
+  SetOptions({{"beta2", "0.99,0.75"}, {"optimizers", ""}});
+  AddRun(CentreArm("0.99"), 0, {{"max_rms", 3}, {"accuracy", 0.25}});
+  AddRun(CentreArm("0.75"), 0, {{"max_rms", 2}, {"accuracy", 0.5}});
+  const Figure figure = FigureOf("spikes-beta2");
+  ASSERT_EQ(figure.panels.size(), 4u);
+  const std::vector<Series>& rms = figure.panels[1].series;
+  ASSERT_EQ(rms.size(), 2u);  // StableAdamW was not trained
+  EXPECT_EQ(rms[0].label, "AdamW");
+  EXPECT_THAT(rms[0].y, ElementsAre(3, 2));
+  EXPECT_THAT(rms[0].low, IsEmpty());
+  EXPECT_THAT(rms[1].x, ElementsAre(1 - 0.99, 0.25));
+  EXPECT_NEAR(rms[1].y.at(0), 10, 1e-12);
+  EXPECT_EQ(rms[1].y.at(1), 2);
+  EXPECT_THAT(figure.panels[3].series.at(0).y, ElementsAre(25, 50));  // percent
+}
+
 }  // namespace
 }  // namespace numsim::experiments::loss_spikes

@@ -124,6 +124,8 @@ std::string FiguresText(const std::string& name,
   std::string text;
   if (!experiment.figures) return text;
   for (const Figure& figure : experiment.figures(settings, tables)) {
+    EXPECT_GE(figure.columns, 1) << figure.name;
+    EXPECT_LE(figure.columns, 2) << figure.name << ": a page is two panels wide";
     if (IsTimed(experiment, figure.source_csv)) continue;
     text += fmt::format("{} {}.gp {}\n", name, figure.name, Digest(GnuplotScript(figure)));
   }
