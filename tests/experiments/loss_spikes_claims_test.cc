@@ -260,6 +260,24 @@ TEST_F(SpikeClaims, AStudentHasNeitherNatsNorAccuracy) {
   EXPECT_THAT(ReasonOf("schedule-does-not-help"), refused);
 }
 
+// Half of the runs are not most of them, and the runs of one arm are not those of each.
+TEST_F(SpikeClaims, ArmsThatMostlyCollapsedAreLeftOut) {
+  struct Case {
+    int first, second;  // collapsed runs of ten
+    bool left_out;
+  };
+  for (const Case& c :
+       {Case{5, 5, false}, Case{6, 5, false}, Case{5, 6, false}, Case{6, 6, true}}) {
+    results_.Clear("runs");
+    for (int seed = 0; seed < 10; ++seed) {
+      AddRun(ArmFrom("5e-1"), seed, {{"valid_loss", 2}, {"collapsed", seed < c.first ? 1 : 0}});
+      AddRun(ArmFrom("0.95"), seed, {{"valid_loss", 1}, {"collapsed", seed < c.second ? 1 : 0}});
+    }
+    const std::string reason = results_.ClaimOf("low-beta2-slows").result.reason;
+    EXPECT_EQ(reason.find("most runs of each arm collapsed") != reason.npos, c.left_out) << reason;
+  }
+}
+
 // One margin per run, in one of the arms, is enough.
 TEST_F(SpikeClaims, SpikesThatDoNotOccurAreNoEvidence) {
   for (const ArmClaim& c : kArmClaims) {

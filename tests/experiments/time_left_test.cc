@@ -25,6 +25,19 @@ TEST(ClockText, HasMinutesAndHoursWhereThereAreAny) {
   EXPECT_EQ(ClockText(3661), "1:01:01");
 }
 
+TEST(ClockText, ChangesItsFormAtAnHour) {
+  EXPECT_EQ(ClockText(59), "0:59");
+  EXPECT_EQ(ClockText(60), "1:00");
+  EXPECT_EQ(ClockText(3599), "59:59");
+  EXPECT_EQ(ClockText(3600), "1:00:00");
+}
+
+// From a billion seconds on, some thirty years.
+TEST(ClockText, OfTooLongATimeIsAQuestionMark) {
+  EXPECT_EQ(ClockText(1e9 - 1), "277777:46:39");
+  EXPECT_EQ(ClockText(1e9), "?");
+}
+
 TEST(ClockText, OfAnUnknownTimeIsAQuestionMark) {
   EXPECT_EQ(ClockText(std::numeric_limits<double>::infinity()), "?");
   EXPECT_EQ(ClockText(std::nan("")), "?");
@@ -36,6 +49,15 @@ TEST(RoughText, HasOneUnit) {
   EXPECT_EQ(RoughText(120), "2 min");
   EXPECT_EQ(RoughText(3 * 3600), "3 h");
   EXPECT_EQ(RoughText(3 * 86400), "3 days");
+}
+
+TEST(RoughText, ChangesTheUnitAtOneAndAHalfAndAtTwoDays) {
+  EXPECT_EQ(RoughText(89), "89 s");
+  EXPECT_EQ(RoughText(90), "2 min");
+  EXPECT_EQ(RoughText(89 * 60), "89 min");
+  EXPECT_EQ(RoughText(90 * 60), "2 h");
+  EXPECT_EQ(RoughText(47 * 3600), "47 h");
+  EXPECT_EQ(RoughText(48 * 3600), "2 days");
 }
 
 TEST(SecondsLeft, AreAtThePaceSoFar) {

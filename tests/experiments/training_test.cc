@@ -3,11 +3,17 @@
 
 #include <gtest/gtest.h>
 
+#include <chrono>
 #include <cmath>
+#include <filesystem>
 #include <limits>
+#include <thread>
 
+#include "experiments/core/trial_context.h"
+#include "experiments/shared/training_steps.h"
 #include "tests/support/error_of.h"
 #include "tests/support/special_values.h"
+#include "tests/support/temporary_directory.h"
 
 namespace numsim::experiments {
 namespace {
@@ -376,6 +382,72 @@ TEST(FinalLoss, IsInfiniteWhereTheTrainingDiverged) {
   while (trainer.status() == TrainStatus::kRunning) trainer.Step();
   ASSERT_EQ(trainer.status(), TrainStatus::kDiverged);
   EXPECT_EQ(FinalLoss(trainer), kInfinity);
+}
+
+// ---- the steps of a training in a trial
+
+class StepsOfATrial : public ::testing::Test {
+ protected:
+  explicit StepsOfATrial(double save_every = 1e9) {
+    context_.folder = directory_.Path();
+    context_.save_every = save_every;
+    context_.stop = [this] { return stop_; };
+    context_.say = [](const std::string&) {};
+    trial_.context = &context_;
+  }
+  bool IsSaved() const { return std::filesystem::exists(CheckpointOf(context_, "training")); }
+
+  // A training that begins or continues in the trial.
+  struct Loop {
+    explicit Loop(const Trial& trial)
+        : trainer(TinyLlama(), OpenData(TinyLlama().data)),
+          steps(trial, trainer, [](StateArchive&) {}) {}
+    Trainer trainer;
+    TrainingSteps steps;
+  };
+
+  const TemporaryDirectory directory_;
+  TrialContext context_;
+  Trial trial_;
+  bool stop_ = false;
+};
+
+TEST_F(StepsOfATrial, AreSavedAtAStopIfAnyWereTaken) {
+  for (const uint64_t taken : {0, 1, 2}) {
+    Loop loop(trial_);
+    while (loop.trainer.steps_taken() < taken) {
+      ASSERT_TRUE(loop.steps.Next());
+      loop.trainer.Step();
+    }
+    stop_ = true;
+    EXPECT_THROW(loop.steps.Next(), TrialStopped);
+    stop_ = false;
+    EXPECT_EQ(IsSaved(), taken > 0);
+    EXPECT_EQ(Loop(trial_).trainer.steps_taken(), taken);
+  }
+}
+
+class StepsSavedEveryHalfSecond : public StepsOfATrial {
+ protected:
+  StepsSavedEveryHalfSecond() : StepsOfATrial(0.5) {}
+};
+
+// The last of 12 steps is taken 80 ms after the start: a tenth of the time is enough there.
+TEST_F(StepsSavedEveryHalfSecond, AreSavedAtTheEndAfterATenthOfTheTime) {
+  Loop loop(trial_);
+  while (loop.trainer.steps_taken() < 12) {
+    ASSERT_TRUE(loop.steps.Next());
+    loop.trainer.Step();
+  }
+  std::this_thread::sleep_for(std::chrono::milliseconds(80));
+  EXPECT_FALSE(loop.steps.Next());
+  EXPECT_TRUE(IsSaved());
+}
+
+TEST_F(StepsOfATrial, AreNotSavedAtTheEndOfAShortTraining) {
+  Loop loop(trial_);
+  while (loop.steps.Next()) loop.trainer.Step();
+  EXPECT_FALSE(IsSaved());
 }
 
 }  // namespace
