@@ -160,11 +160,7 @@ void SetGapAxis(const std::vector<Frame>& variants, Panel& panel) {
   }
   if (high <= 0 || far <= kFar * high) high = far;
   const double room = 0.08 * (high - low);
-  panel.y = {.label = "loss minus that of standard, nats"};
-  if (room > 0) {
-    panel.y.low = low - room;
-    panel.y.high = high + room;
-  }
+  panel.y = {.label = "loss minus that of standard, nats", .low = low - room, .high = high + room};
   const char* separator = "; above: ";
   for (const Frame& rows : variants) {
     const std::vector<double> gaps = rows.Numbers("gap");

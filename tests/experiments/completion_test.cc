@@ -1,9 +1,11 @@
 // Manifest, figures and the summary of complete results; drawing them again.
 #include "experiments/core/completion.h"
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cstdio>
 #include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
@@ -65,6 +67,19 @@ TEST_F(CompletionTest, ManifestSaysHowTheResultsCameAbout) {
   EXPECT_EQ(manifest.at("seeds"), (std::vector<uint64_t>{5, 6, 7}));
   EXPECT_EQ(manifest.at("threads"), ThreadCount());
   EXPECT_LE(manifest.at("started").get<std::string>(), manifest.at("ended").get<std::string>());
+}
+
+// fmt has its version as one number, 10000 MAJOR + 100 MINOR + PATCH.
+TEST_F(CompletionTest, ManifestHasTheVersionsOfTheLibraries) {
+  Run(MadeUpExperiment(), Options(Directory("out")));
+  const nlohmann::json versions = ManifestOf(Directory("out")).at("versions");
+  const std::string text = versions.at("fmt");
+  int major = 0, minor = 0, patch = 0;
+  ASSERT_EQ(std::sscanf(text.c_str(), "%d.%d.%d", &major, &minor, &patch), 3) << text;
+  EXPECT_EQ(10000 * major + 100 * minor + patch, FMT_VERSION) << text;
+  EXPECT_LT(minor, 100);
+  EXPECT_LT(patch, 100);
+  EXPECT_EQ(versions.at("nlohmann_json"), nlohmann::json::meta().at("version").at("string"));
 }
 
 TEST_F(CompletionTest, ManifestHasTheDeclaredClaims) {

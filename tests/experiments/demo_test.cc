@@ -116,6 +116,12 @@ TEST_F(Demo, ClaimsHaveTheirNamesAndSayWhetherTheyAreExploratory) {
   EXPECT_TRUE(LinesOf("  not tested").empty());
 }
 
+TEST_F(Demo, ShowsNoProgressUnlessAsked) {
+  testing::internal::CaptureStderr();
+  RunDemo({WithDemo("a")}, Options());
+  EXPECT_EQ(testing::internal::GetCapturedStderr(), "");
+}
+
 TEST_F(Demo, TheProgressLineBeginsWithTheTimeLeft) {
   DemoOptions options = Options();
   options.progress = true;
