@@ -108,6 +108,54 @@ TEST(ForDevice, LeavesScalesOfBlocksOfBytesOutside) {
   }
 }
 
+// The options of a recipe whose GEMMs all run on tensor cores.
+LinearOptions OnTensorCores(LinearOptions options) {
+  if (options.kind != "standard") options.accumulate = "tensor-cores";
+  options.high_precision_accumulate = "tensor-cores";
+  return options;
+}
+
+TEST(TensorCores, AreAWordOfARecipe) {
+  for (const LinearKind& kind : LinearKinds()) {
+    for (const char* format : {"int8", "e4m3fn", "bf16", "e2m1fn"}) {
+      const std::string name(kind.name);
+      const LinearOptions options = KindOptions(name, name == "standard" ? "" : format);
+      const LinearRecipe expected = ForDevice(MakeLinearRecipe(options));
+      const LinearRecipe recipe = MakeLinearRecipe(OnTensorCores(options));
+      for (const LinearGemm product : kProducts) {
+        SCOPED_TRACE(name + " " + format + " " + std::string(ToString(product)));
+        EXPECT_EQ(Rule(recipe, product), Rule(expected, product));
+        EXPECT_EQ(recipe[product].container.has_value(), expected[product].container.has_value());
+        EXPECT_TRUE(Rule(recipe, product) == "exact" ||
+                    Rule(recipe, product).starts_with("hopper-"));
+      }
+    }
+  }
+}
+
+TEST(TensorCores, ServeOnlyTheGemmsOfTheirOption) {
+  LinearOptions options = KindOptions("switchback", "e4m3fn");
+  options.accumulate = "tensor-cores";
+  const LinearRecipe recipe = MakeLinearRecipe(options);
+  EXPECT_EQ(Rule(recipe, LinearGemm::kForward), "hopper-fp8-fast");
+  EXPECT_EQ(Rule(recipe, LinearGemm::kWeightGradient), "fp32");
+}
+
+TEST(TensorCores, AreRefusedWhereTheyServeNothing) {
+  LinearOptions wide = KindOptions("standard");
+  wide.high_precision = "fp32";
+  EXPECT_EQ(
+      ErrorOf([&] { MakeLinearRecipe(OnTensorCores(wide)); }),
+      "kind 'standard', forward product: tensor cores do not multiply fp32 by fp32; they take int8 "
+      "x int8, e4m3fn and e5m2 but not two e5m2, bf16 x bf16, fp16 x fp16; others need a container, "
+      "or mode fp32");
+  LinearOptions blocks = KindOptions("block", "int8");
+  blocks.scale_rule = "absmax";
+  blocks.block = 64;
+  const std::string refusal = ErrorOf([&] { MakeLinearRecipe(OnTensorCores(blocks)); });
+  EXPECT_NE(refusal.find("scales of layout block:64"), std::string::npos) << refusal;
+}
+
 TEST(CheckOnDevice, TakesEveryKindAndFormat) {
   for (const LinearKind& kind : LinearKinds()) {
     for (const char* format :

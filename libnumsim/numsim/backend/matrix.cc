@@ -26,7 +26,7 @@ void Free(Place place, void* memory, size_t bytes) noexcept {
   if constexpr (NUMSIM_HAVE_CUDA) {
     if (!place.IsHost()) return device_memory::Free(memory, bytes);
   }
-  ::operator delete(memory, bytes, kAlignment);
+  ::operator delete(memory, kAlignment);
 }
 
 void CopyBytes(const void* from, Place from_place, void* to, Place to_place, size_t bytes) {

@@ -3,6 +3,7 @@
 #include "numsim/base/error.h"
 #include "numsim/base/keyword.h"
 #include "numsim/formats/named_formats.h"
+#include "numsim/linear/internal/linear_device_recipe.h"
 #include "numsim/linear/internal/linear_kinds.h"
 #include "numsim/quantize/quantized_matrix.h"
 
@@ -129,6 +130,14 @@ ScaleRule DelayedRule(ScaleRule rule) {
   return rule == ScaleRule::kNone ? ScaleRule::kAbsmax : rule;
 }
 
+// Returns the accumulation mode of an option, or nothing for that of tensor cores.
+std::optional<AccumulationMode> ModeOf(std::string_view option,
+                                       std::string_view text,
+                                       std::string_view fallback) {
+  if (text == "tensor-cores") return std::nullopt;
+  return ParseOption(option, text, fallback, ParseAccumulationMode);
+}
+
 Choices MakeChoices(const LinearKindRow& row, const LinearOptions& options) {
   Choices result;
   result.block = options.block != 0 ? options.block : row.block;
@@ -206,10 +215,9 @@ LinearRecipe MakeLinearRecipe(const LinearOptions& options) {
   const LinearKindRow& row = FindLinearKind(options.kind);
   RejectForeignOptions(row, options);
   const Choices choices = MakeChoices(row, options);
-  const AccumulationMode high_precision = ParseOption("high_precision_accumulate",
-                                                      options.high_precision_accumulate,
-                                                      "fp32",
-                                                      ParseAccumulationMode);
+
+  const std::optional<AccumulationMode> high_precision =
+      ModeOf("high_precision_accumulate", options.high_precision_accumulate, "fp32");
 
   LinearRecipe result;
   result.kind = row.kind.name;
@@ -226,15 +234,19 @@ LinearRecipe MakeLinearRecipe(const LinearOptions& options) {
     const bool forward = product == LinearGemm::kForward;
     made.a = MakeOperandRecipe(choices, a, forward ? choices.forward : choices.gradient);
     made.b = MakeOperandRecipe(choices, b, forward ? choices.forward : choices.backward);
-    const bool integers = made.a.format.spec == kInt8 && made.b.format.spec == kInt8;
-    made.accumulation = a == kHigh && b == kHigh ? high_precision
-                                                 : ParseOption("accumulate",
-                                                               options.accumulate,
-                                                               integers ? "exact" : "fp32",
-                                                               ParseAccumulationMode);
-    if (!options.container.empty() && !(a == kHigh && b == kHigh)) {
+    const bool high = a == kHigh && b == kHigh;
+    if (!options.container.empty() && !high) {
       made.container = ParseOption("container", options.container, "", ParseContainer);
       CheckContainer(product, made);
+    }
+    const bool integers = made.a.format.spec == kInt8 && made.b.format.spec == kInt8;
+    const std::optional<AccumulationMode> mode =
+        high ? high_precision
+             : ModeOf("accumulate", options.accumulate, integers ? "exact" : "fp32");
+    if (mode.has_value()) {
+      made.accumulation = *mode;
+    } else {
+      PutOnTensorCores(result.kind, product, made);
     }
   }
   return result;

@@ -155,9 +155,11 @@ struct LinearOptions {
       {};  // of operands that are not quantised: bf16 (default), fp32 or fp16
   Rounding gradient_rounding = {};  // of the quantised G
   // Accumulation mode of GEMMs with a quantised operand. Default: exact for two int8 operands, else
-  // fp32.
+  // fp32. "tensor-cores": the mode, and where it is needed the container, that ForDevice chooses; a
+  // GEMM that tensor cores cannot serve is refused.
   std::string accumulate = {};
-  std::string high_precision_accumulate = {};  // of the other GEMMs; default: fp32
+  std::string high_precision_accumulate =
+      {};  // accumulation mode of the other GEMMs; default: fp32
   // Scale rule of quantised operands, in the notation of ParseScaleRule. Default: absmax; e8m0 for
   // mx; pow2-ceil for block and row-wise-gw-hp; pow2-floor for e5m2-backward; none (a cast that
   // saturates) for formats of more than 8 bits. With `delayed`: absmax, pow2-floor or pow2-ceil,

@@ -1,5 +1,7 @@
 // The rules about which recipes run on a device. They query no device, so this file is compiled
 // even without device support and is not named *_device.cc.
+#include "numsim/linear/internal/linear_device_recipe.h"
+
 #include <algorithm>
 #include <utility>
 
@@ -74,18 +76,15 @@ const OperandRecipe* UnservedBlocks(const GemmRecipe& product) {
   return nullptr;
 }
 
-void CheckProduct(const LinearRecipe& recipe, LinearGemm product) {
-  const GemmRecipe& made = recipe[product];
+// Throws Error with the reason if tensor cores do not serve the GEMM.
+void CheckTensorCores(std::string_view kind, LinearGemm product, const GemmRecipe& made) {
   const Pair pair = PairOf(made);
-  const bool exact_int8 =
-      made.accumulation.kind == AccumulationKind::kExact && pair.AreBoth("int8");
-  if (IsOrderedMode(made.accumulation) || exact_int8) return;
   const UnitRules* rules = RulesOf(pair);
   if (rules == nullptr) {
     throw Error::Format(
         "kind '{}', {} product: tensor cores do not multiply {} by {}; they take int8 x int8, e4m3fn "
         "and e5m2 but not two e5m2, bf16 x bf16, fp16 x fp16; others need a container, or mode fp32",
-        recipe.kind,
+        kind,
         ToString(product),
         pair.a.name,
         pair.b.name);
@@ -94,7 +93,7 @@ void CheckProduct(const LinearRecipe& recipe, LinearGemm product) {
     throw Error::Format(
         "kind '{}', {} product: a device does not add {} x {} under mode {}; it has {}, and fp32, fp64 and "
         "fp32-chunked for all formats",
-        recipe.kind,
+        kind,
         ToString(product),
         pair.a.name,
         pair.b.name,
@@ -106,12 +105,20 @@ void CheckProduct(const LinearRecipe& recipe, LinearGemm product) {
         "kind '{}', {} product: scales of layout {}; tensor cores take tensor, row and, for 8-bit "
         "operands, blocks of multiples of {} (of {} alone under mode hopper-fp8); others need a container, "
         "or mode fp32",
-        recipe.kind,
+        kind,
         ToString(product),
         ToString(operand->layout),
         kBlockProducts,
         kBlockProducts);
   }
+}
+
+void CheckProduct(const LinearRecipe& recipe, LinearGemm product) {
+  const GemmRecipe& made = recipe[product];
+  const bool exact_int8 =
+      made.accumulation.kind == AccumulationKind::kExact && PairOf(made).AreBoth("int8");
+  if (IsOrderedMode(made.accumulation) || exact_int8) return;  // other kernels serve these
+  CheckTensorCores(recipe.kind, product, made);
 }
 
 // True if scales that change along the inner dimension stay outside the operands.
@@ -132,7 +139,7 @@ std::optional<Format> ContainerFor(const GemmRecipe& product) {
 }
 
 // Gives the GEMM the mode of tensor cores. Returns false, without a change, if they do not serve it.
-bool PutOnTensorCores(GemmRecipe& product, bool library) {
+bool HasTensorCores(GemmRecipe& product, bool library) {
   const UnitRules* rules = RulesOf(PairOf(product));
   if (rules == nullptr) return false;
   GemmRecipe made = product;
@@ -144,6 +151,13 @@ bool PutOnTensorCores(GemmRecipe& product, bool library) {
   return true;
 }
 
+// Does the same, in a container where that is needed.
+bool FindsTensorCores(GemmRecipe& product, bool library) {
+  if (HasTensorCores(product, library)) return true;
+  product.container = ContainerFor(product);
+  return HasTensorCores(product, library);
+}
+
 }  // namespace
 
 void CheckOnDevice(const LinearRecipe& recipe) {
@@ -151,12 +165,15 @@ void CheckOnDevice(const LinearRecipe& recipe) {
 }
 
 LinearRecipe ForDevice(LinearRecipe recipe, bool library) {
-  for (GemmRecipe& product : recipe.products) {
-    if (PutOnTensorCores(product, library)) continue;
-    product.container = ContainerFor(product);
-    PutOnTensorCores(product, library);
-  }
+  for (GemmRecipe& product : recipe.products) FindsTensorCores(product, library);
   return recipe;
+}
+
+void PutOnTensorCores(std::string_view kind, LinearGemm product, GemmRecipe& made) {
+  if (FindsTensorCores(made, false)) return;
+  const UnitRules* rules = RulesOf(PairOf(made));
+  if (rules != nullptr) made.accumulation = ParseAccumulationMode(rules->own);
+  CheckTensorCores(kind, product, made);  // throws, for formats or scales that they lack
 }
 
 }  // namespace numsim
