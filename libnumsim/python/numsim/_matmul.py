@@ -10,8 +10,6 @@ import numpy as np
 from numsim import _core, _device, _gradients, _settings
 from numsim._arrays import F32, Exact, take, widened
 from numsim._formats import format as format_of, warn
-from numsim._quantize import Quantized
-from numsim._typed import Array
 
 _FP32, _INT8 = format_of("fp32"), format_of("int8")
 
@@ -82,19 +80,20 @@ def _measured():
 
 
 def _operand(x, name, columns):
-    """Returns (operand whose vectors are the rows or the columns of x, shape, format, give)."""
+    """Returns (operand whose vectors are the rows or the columns of x, shape, format, give).
+
+    Classes of the package say themselves how they enter a product: by `_gemm_operand(columns)`,
+    which returns the same, or by `_gemm_codes()`, which returns (codes, format).
+    """
     if type(x) is np.ndarray and x.dtype is F32 and x.ndim == 2 and x.flags.c_contiguous:
         return _core.operand_of_array(_FP32.spec, x, columns), x.shape, _FP32, _numpy
-    if isinstance(x, Quantized):
-        transposed = x._transposed != columns
-        if isinstance(x._matrix, _device.Matrix):
-            return x._matrix.operand(transposed), x.shape, x.format, x._give
-        return _core.operand_of_quantized(x._matrix, transposed), x.shape, x.format, x._give
+    if hasattr(x, "_gemm_operand"):
+        return x._gemm_operand(columns)
     _gradients.refuse_followed(x, name, "matmul")
     if _device.on_device(x):
         return _operand_on_device(x, name, columns)
-    if isinstance(x, Array):
-        return _operand_of_codes(x.codes, x.format, name, columns, _numpy)
+    if hasattr(x, "_gemm_codes"):
+        return _operand_of_codes(*x._gemm_codes(), name, columns, _numpy)
     taken = take(x, name)
     array = taken.array if taken.format is not None else _float32(taken, name)
     return _operand_of_codes(array, taken.format or _FP32, name, columns, taken.give)
@@ -156,9 +155,8 @@ def matmul_error(
 
 
 def _is_on_device(x):
-    if isinstance(x, Quantized):
-        return isinstance(x._matrix, _device.Matrix)
-    return _device.on_device(x)
+    operand = x._gemm_operand(False)[0] if hasattr(x, "_gemm_operand") else None
+    return isinstance(operand, _device.Operand) or _device.on_device(x)
 
 
 def _as_numpy(x):

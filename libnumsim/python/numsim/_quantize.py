@@ -10,6 +10,7 @@ from numsim import _core, _device, _gradients, _settings
 from numsim._arrays import F32, float32_of, give_numpy, is_plain
 from numsim._casts import encode
 from numsim._formats import FormatLike, format as format_of
+from numsim._matmul import matmul
 from numsim._rounding import SR, plan_of
 
 
@@ -194,9 +195,15 @@ class Quantized:
         return self._matrix.error(array, np.empty(array.shape, np.float32))
 
     def __matmul__(self, other: Any) -> Any:
-        from numsim._matmul import matmul
-
         return matmul(self, other)
+
+    def _gemm_operand(self, columns):
+        transposed = self._transposed != columns
+        if isinstance(self._matrix, _device.Matrix):
+            operand = self._matrix.operand(transposed)
+        else:
+            operand = _core.operand_of_quantized(self._matrix, transposed)
+        return operand, self.shape, self.format, self._give
 
     def __repr__(self):
         rows, cols = self.shape

@@ -10,6 +10,7 @@ from numsim import _core, _numbers
 from numsim._arrays import is_plain, native, require_host
 from numsim._casts import decode, encode
 from numsim._formats import FormatLike, format as format_of
+from numsim._matmul import matmul
 from numsim._rounding import SR, plan_of
 
 # Bits of `flags`, as in Berkeley SoftFloat.
@@ -108,6 +109,9 @@ class Array:
     def __rtruediv__(self, other):
         return self._operate("div", other, True)
 
+    def _gemm_codes(self):
+        return self.codes, self.format
+
     def __matmul__(self, other):
         if not isinstance(other, Array):
             return NotImplemented
@@ -116,8 +120,6 @@ class Array:
                 f"b: expected the format {self.format.name}, found {other.format.name}; "
                 "numsim.matmul takes two formats"
             )
-        from numsim._matmul import matmul
-
         return array(matmul(self, other, accumulate=self.format.name), self.format)
 
 
