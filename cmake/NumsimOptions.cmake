@@ -57,8 +57,8 @@ else()
   set(NUMSIM_OPENMP_DEBIAN libomp-dev)
 endif()
 
-# numsim_compile_together(TARGET [APART FILES...]): six sources at a time are one translation unit. Most
-# of the time that small files take to compile is headers. FILES are compiled alone, because names
+# numsim_compile_together(TARGET [BATCH N] [APART FILES...]): N sources at a time, by default six, are one
+# translation unit. Most of the time that small files take to compile is headers and their templates. FILES are compiled alone, because names
 # of theirs that are local to the file are also names of another file. NUMSIM_COMPILE_TOGETHER=OFF gives
 # each source a compile command of its own, which tools such as clang-tidy need.
 option(NUMSIM_COMPILE_TOGETHER "Compile several small sources as one" ON)
@@ -66,8 +66,11 @@ function(numsim_compile_together target)
   if(NOT NUMSIM_COMPILE_TOGETHER)
     return()
   endif()
-  cmake_parse_arguments(arg "" "" "APART" ${ARGN})
-  set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE 6)
+  cmake_parse_arguments(arg "" "BATCH" "APART" ${ARGN})
+  if(NOT arg_BATCH)
+    set(arg_BATCH 6)
+  endif()
+  set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE ${arg_BATCH})
   if(arg_APART)
     set_source_files_properties(${arg_APART} PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
   endif()

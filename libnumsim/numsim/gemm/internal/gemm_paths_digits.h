@@ -72,8 +72,8 @@ class DigitPath {
     for (int weight = 0; weight < digits_a + digits_b - 1; ++weight) {
       const int first = std::max(0, weight - digits_b + 1), last = std::min(weight, digits_a - 1);
       const auto from_a = static_cast<size_t>(first);
-      const auto from_b = static_cast<size_t>(digits_b - 1 - (weight - first));
-      const auto parts = static_cast<size_t>(last - first + 1);
+      const auto from_b = static_cast<size_t>(digits_b - 1) - static_cast<size_t>(weight - first);
+      const auto parts = static_cast<size_t>(last - first) + 1;
       panels_.Multiply(
           a + from_a * size_a, b + from_b * size_b, strip, from_a, parts, depth, true, sums);
       const int limb = std::min(weight / kDigitsPerLimb, Limbs - 1);
