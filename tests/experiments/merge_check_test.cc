@@ -105,6 +105,20 @@ TEST_F(MergeCheckTest, AccumulationModeLibraryDependsOnTheProcessor) {
       << "two unknown processors need not be the same";
 }
 
+// The word alone, in a list or after a name, is the mode; within another word it is not.
+TEST_F(MergeCheckTest, OnlyTheWordLibraryIsAnAccumulationMode) {
+  const Experiment experiment = Counting();
+  for (const char* mode :
+       {"library", "fp32,library", "head=library", "[\"library\"]", "mylibrary,library"}) {
+    settings_.options["shapes"] = mode;
+    EXPECT_TRUE(DependsOnProcessor(experiment, settings_)) << mode;
+  }
+  for (const char* other : {"", "fp32", "mylibrary", "library2", "librarys,fp32", "a-library"}) {
+    settings_.options["shapes"] = other;
+    EXPECT_FALSE(DependsOnProcessor(experiment, settings_)) << other;
+  }
+}
+
 TEST_F(MergeCheckTest, TheSameDirectoryTwiceIsRefused) {
   Run(Counting(), Options(first_));
   EXPECT_EQ(ErrorOf([&] {
