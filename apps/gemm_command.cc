@@ -37,10 +37,10 @@ std::string ModeText(const GemmOptions& options, const Format& a, const Format& 
   return IsInteger(a) && IsInteger(b) ? "exact" : "fp32";
 }
 
-AccumulationMode Mode(const std::string& text,
-                      const GemmOptions& options,
-                      const Format& a,
-                      const Format& b) {
+AccumulationMode ParseMode(const std::string& text,
+                           const GemmOptions& options,
+                           const Format& a,
+                           const Format& b) {
   const AccumulationMode mode = ParseAccumulationMode(text);
   if (!options.any_operands) CheckOperands(text, a.spec, b.spec, "--any-operands allows it");
   return mode;
@@ -229,7 +229,7 @@ int RunGemm(const GemmOptions& options) {
   const Format& format_b = b.format();
   const std::string text = ModeText(options, format_a, format_b);
   const Store store = ParseStore(options);
-  const AccumulationMode mode = Mode(text, options, format_a, format_b);
+  const AccumulationMode mode = ParseMode(text, options, format_a, format_b);
   if (a.inner() != b.inner()) {
     throw Error::Format("{} and {}: the inner dimensions differ: {} and {}",
                         a.Description(),

@@ -10,6 +10,7 @@
 #include "numsim/base/error.h"
 #include "numsim/formats/format_table.h"
 #include "numsim/formats/named_formats.h"
+#include "tests/arith/judged_rules.h"
 #include "tests/support/error_of.h"
 
 namespace numsim {
@@ -20,15 +21,6 @@ using ::testing::Not;
 
 std::string ParseError(std::string_view text) {
   return ErrorOf([&] { ParseAccumulationMode(text); });
-}
-
-AccumulationMode Aligned(int fraction_bits, int chunk, int promote = 0) {
-  AccumulationMode mode;
-  mode.kind = AccumulationKind::kAligned;
-  mode.fraction_bits = fraction_bits;
-  mode.chunk = chunk;
-  mode.promote = promote;
-  return mode;
 }
 
 TEST(ParseAccumulationMode, ReadsRulesWithoutNumbers) {
@@ -54,11 +46,11 @@ TEST(ParseAccumulationMode, ReadsNumbersOfRules) {
   chunked.kind = AccumulationKind::kChunked;
   chunked.chunk = 16;
   EXPECT_EQ(ParseAccumulationMode("fp32-chunked:16"), chunked);
-  EXPECT_EQ(ParseAccumulationMode("trunc:13,32"), Aligned(13, 32));
-  EXPECT_EQ(ParseAccumulationMode("trunc:1,1"), Aligned(1, 1));
-  EXPECT_EQ(ParseAccumulationMode("trunc:40,65536"), Aligned(40, 65536));
-  EXPECT_EQ(ParseAccumulationMode("trunc:13,32,32"), Aligned(13, 32, 32));
-  EXPECT_EQ(ParseAccumulationMode("trunc:25,8,1024"), Aligned(25, 8, 1024));
+  EXPECT_EQ(ParseAccumulationMode("trunc:13,32"), Trunc(13, 32));
+  EXPECT_EQ(ParseAccumulationMode("trunc:1,1"), Trunc(1, 1));
+  EXPECT_EQ(ParseAccumulationMode("trunc:40,65536"), Trunc(40, 65536));
+  EXPECT_EQ(ParseAccumulationMode("trunc:13,32,32"), Trunc(13, 32, 32));
+  EXPECT_EQ(ParseAccumulationMode("trunc:25,8,1024"), Trunc(25, 8, 1024));
 }
 
 TEST(ParseAccumulationMode, ListsWhatIsValid) {
@@ -135,7 +127,7 @@ TEST(AccumulationModeName, IsReadBack) {
 }
 
 TEST(AccumulationModeName, IsTheFirstOfTheTableThatIsTheRule) {
-  EXPECT_EQ(ToString(Aligned(13, 32)), "hopper-fp8-fast");
+  EXPECT_EQ(ToString(Trunc(13, 32)), "hopper-fp8-fast");
   EXPECT_EQ(ToString(ParseAccumulationMode("hopper-fp16")), "hopper-bf16");
   EXPECT_EQ(ToString(ParseAccumulationMode("trunc:13,32,128")), "hopper-fp8");
   // The order of products belongs to the mode.
@@ -157,12 +149,12 @@ TEST(AccumulationModeTable, RowsAreComplete) {
 }
 
 TEST(AccumulationModeTable, MeasuredRulesAreThoseOfTheDevice) {
-  AccumulationMode mma = Aligned(25, 16, 32);
+  AccumulationMode mma = Trunc(25, 16, 32);
   mma.order = ProductOrder::kBytePairs;
-  EXPECT_EQ(ParseAccumulationMode("hopper-fp8-fast"), Aligned(13, 32));
-  EXPECT_EQ(ParseAccumulationMode("hopper-fp8"), Aligned(13, 32, 128));
-  EXPECT_EQ(ParseAccumulationMode("hopper-bf16"), Aligned(25, 16));
-  EXPECT_EQ(ParseAccumulationMode("hopper-fp16"), Aligned(25, 16));
+  EXPECT_EQ(ParseAccumulationMode("hopper-fp8-fast"), Trunc(13, 32));
+  EXPECT_EQ(ParseAccumulationMode("hopper-fp8"), Trunc(13, 32, 128));
+  EXPECT_EQ(ParseAccumulationMode("hopper-bf16"), Trunc(25, 16));
+  EXPECT_EQ(ParseAccumulationMode("hopper-fp16"), Trunc(25, 16));
   EXPECT_EQ(ParseAccumulationMode("hopper-mma-fp8"), mma);
 }
 

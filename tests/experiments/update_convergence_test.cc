@@ -12,6 +12,7 @@
 
 #include "experiments/core/settings.h"
 #include "tests/experiments/golden_run.h"
+#include "tests/experiments/tiny_runs.h"
 #include "tests/support/error_of.h"
 #include "tests/support/temporary_directory.h"
 
@@ -27,14 +28,7 @@ Settings SettingsWith(const Overrides& overrides, int seeds = 1) {
   return MakeSettings(UpdateConvergence(), "quick", 0, seeds, overrides);
 }
 
-const Overrides kSmall = {{"size", "64"},
-                          {"steps", "8"},
-                          {"records", "4"},
-                          {"images", "40"},
-                          {"image-size", "4"},
-                          {"batch", "8"},
-                          {"formats", "e4m3fn,bf16"},
-                          {"lr", "1e-3"}};
+const Overrides kSmall = TinyRun("update-convergence");
 
 Overrides With(Overrides overrides, const std::string& name, const std::string& value) {
   overrides[name] = value;

@@ -18,9 +18,9 @@ struct StepCurvature {
   double Times() const { return curvature * learning_rate; }
 };
 
-// Returns the curvature of the step that the trainer would take next, without changing the trainer. H
-// g is a central difference of float64 gradients: three float64 passes in all, so this is for small
-// models. Throws Error as StepReplay does, and naming optimizer.kind, optimizer.v, optimizer.clip_norm
+// Returns the curvature of the step that the trainer would take next, without changing the trainer.
+// The product H g is a central difference of float64 gradients: three float64 passes in all, so this is
+// for small models. Throws Error as StepReplay does, and naming optimizer.kind, optimizer.v, optimizer.clip_norm
 // or optimizer.beta2_decay unless the optimiser is adamw with v in fp32, gradients that are not
 // clipped, and a constant beta2.
 StepCurvature CurvatureOfNextStep(const Trainer& trainer);

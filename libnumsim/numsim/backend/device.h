@@ -96,7 +96,8 @@ DeviceStream& ThreadStream();
 
 namespace device_memory {
 // Raw device memory. Allocate returns memory that is not managed, is aligned to 256 bytes and is
-// not cleared; Free takes the number of bytes again. The copies and FillBytes run in the order of `stream`. `bytes` may be 0.
+// not cleared; Free takes the number of bytes again. The copies and FillBytes run in the order of
+// `stream`. `bytes` may be 0.
 void* Allocate(size_t bytes);
 void Free(void* memory, size_t bytes) noexcept;
 void CopyIn(const void* host, void* device, size_t bytes, DeviceStream& stream);

@@ -158,8 +158,8 @@ struct LinearOptions {
   // fp32. "tensor-cores": the mode, and where it is needed the container, that ForDevice chooses; a
   // GEMM that tensor cores cannot serve is refused.
   std::string accumulate = {};
-  std::string high_precision_accumulate =
-      {};  // accumulation mode of the other GEMMs; default: fp32
+  // The accumulation mode of the other GEMMs, in the same words. Default: fp32.
+  std::string high_precision_accumulate = {};
   // Scale rule of quantised operands, in the notation of ParseScaleRule. Default: absmax; e8m0 for
   // mx; pow2-ceil for block and row-wise-gw-hp; pow2-floor for e5m2-backward; none (a cast that
   // saturates) for formats of more than 8 bits. With `delayed`: absmax, pow2-floor or pow2-ceil,

@@ -128,7 +128,7 @@ MmaProbe ProbeUnit(const TensorCore& unit, const ProbeOptions& options) {
   std::vector<ProbeAnswer> answers;
   probe.seen = Observe(unit, answers);
   for (ProbeAnswer& answer : AnswersToFit(unit)) answers.push_back(std::move(answer));
-  std::vector<AccumulationMode> fits = FittingRules(unit, answers, &probe.closest);
+  std::vector<AccumulationMode> fits = FittingModes(unit, answers, &probe.closest);
   Comparison comparison(unit, std::move(fits), probe.closest);
   for (const ProbeAnswer& answer : answers) comparison.Add(answer);
   const std::vector<std::string> kinds = ProbeKinds(unit.a, unit.b);

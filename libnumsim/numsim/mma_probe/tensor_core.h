@@ -29,8 +29,7 @@ struct TensorCore {
 
 inline constexpr size_t kProbeRows = 16;
 
-// Returns a tensor core that is simulated in the `mode`. Requires a mode other
-// than `library`.
+// Returns a tensor core that is simulated in an accumulation mode other than library.
 TensorCore SimulatedUnit(const AccumulationMode& mode, const FormatSpec& a, const FormatSpec& b);
 
 // Operands of one matmul, both kProbeRows x inner.

@@ -95,6 +95,24 @@ void ScaleResult(const GemmScales& a, const GemmScales& b, size_t cols, std::spa
   });
 }
 
+void RunLibrary(const GemmOperand& a, const GemmOperand& b, std::span<float> out) {
+  if (IsBf16Factor(a) && IsBf16Factor(b)) {
+    std::vector<uint16_t> codes_a, codes_b;
+    LibraryProduct(Bf16Factor(a, codes_a), Bf16Factor(b, codes_b), out.data());
+    return ScaleResult(a.scales, b.scales, b.rows, out);
+  }
+  const bool scaled = !a.scales.data.empty() || !b.scales.data.empty();
+  std::vector<float> values_a, values_b;
+  const auto factor = [scaled](const GemmOperand& x, std::vector<float>& values) {
+    if (!scaled && !x.values.empty()) {
+      return LibraryFactor<float>{x.values.data(), x.rows, x.inner, x.transposed};
+    }
+    values = ScaledValues(x);
+    return LibraryFactor<float>{values.data(), x.rows, x.inner, false};
+  };
+  LibraryProduct(factor(a, values_a), factor(b, values_b), out.data());
+}
+
 }  // namespace
 
 void WidenedProduct(const LibraryFactor<uint16_t>& a,
@@ -112,22 +130,7 @@ void WidenedProduct(const LibraryFactor<uint16_t>& a,
 }
 
 void GemmByLibrary(const GemmOperand& a, const GemmOperand& b, std::span<float> out) {
-  if (IsBf16Factor(a) && IsBf16Factor(b)) {
-    std::vector<uint16_t> codes_a, codes_b;
-    LibraryProduct(Bf16Factor(a, codes_a), Bf16Factor(b, codes_b), out.data());
-    ScaleResult(a.scales, b.scales, b.rows, out);
-    return MakeNansEqual(out);
-  }
-  const bool scaled = !a.scales.data.empty() || !b.scales.data.empty();
-  std::vector<float> values_a, values_b;
-  const auto factor = [scaled](const GemmOperand& x, std::vector<float>& values) {
-    if (!scaled && !x.values.empty()) {
-      return LibraryFactor<float>{x.values.data(), x.rows, x.inner, x.transposed};
-    }
-    values = ScaledValues(x);
-    return LibraryFactor<float>{values.data(), x.rows, x.inner, false};
-  };
-  LibraryProduct(factor(a, values_a), factor(b, values_b), out.data());
+  RunLibrary(a, b, out);
   MakeNansEqual(out);
 }
 

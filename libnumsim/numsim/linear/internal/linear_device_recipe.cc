@@ -35,32 +35,32 @@ bool IsFp8(const Format& format) {
 }
 
 // The accumulation modes that tensor cores support for a pair of formats.
-struct UnitRules {
+struct UnitModes {
   const char* own;   // the one that ForDevice selects
   const char* slow;  // another one, or null
   bool library;      // mode library is supported, too
   const char* text;  // all of them, for an Error
 };
 
-constexpr UnitRules kInt8Rules{"exact", nullptr, false, "exact"};
-constexpr UnitRules kFp8Rules{
+constexpr UnitModes kInt8Modes{"exact", nullptr, false, "exact"};
+constexpr UnitModes kFp8Modes{
     "hopper-fp8-fast", "hopper-fp8", true, "hopper-fp8-fast, hopper-fp8, library"};
-constexpr UnitRules kBf16Rules{"hopper-bf16", nullptr, true, "hopper-bf16, library"};
-constexpr UnitRules kFp16Rules{"hopper-fp16", nullptr, true, "hopper-fp16, library"};
+constexpr UnitModes kBf16Modes{"hopper-bf16", nullptr, true, "hopper-bf16, library"};
+constexpr UnitModes kFp16Modes{"hopper-fp16", nullptr, true, "hopper-fp16, library"};
 
 // Returns the modes of the pair, or null if no tensor core supports it.
-const UnitRules* RulesOf(const Pair& pair) {
-  if (pair.AreBoth("int8")) return &kInt8Rules;
-  if (pair.AreBoth("bf16")) return &kBf16Rules;
-  if (pair.AreBoth("fp16")) return &kFp16Rules;
+const UnitModes* ModesOf(const Pair& pair) {
+  if (pair.AreBoth("int8")) return &kInt8Modes;
+  if (pair.AreBoth("bf16")) return &kBf16Modes;
+  if (pair.AreBoth("fp16")) return &kFp16Modes;
   const bool fp8 = IsFp8(pair.a) && IsFp8(pair.b) && !pair.AreBoth("e5m2");
-  return fp8 ? &kFp8Rules : nullptr;
+  return fp8 ? &kFp8Modes : nullptr;
 }
 
-bool Serves(const UnitRules& rules, const AccumulationMode& accumulation) {
-  if (accumulation.kind == AccumulationKind::kLibrary) return rules.library;
-  if (accumulation == ParseAccumulationMode(rules.own)) return true;
-  return rules.slow != nullptr && accumulation == ParseAccumulationMode(rules.slow);
+bool Serves(const UnitModes& modes, const AccumulationMode& accumulation) {
+  if (accumulation.kind == AccumulationKind::kLibrary) return modes.library;
+  if (accumulation == ParseAccumulationMode(modes.own)) return true;
+  return modes.slow != nullptr && accumulation == ParseAccumulationMode(modes.slow);
 }
 
 // Returns the operand whose scales change along the inner dimension in a way that no kernel serves,
@@ -79,8 +79,8 @@ const OperandRecipe* UnservedBlocks(const GemmRecipe& product) {
 // Throws Error with the reason if tensor cores do not serve the GEMM.
 void CheckTensorCores(std::string_view kind, LinearGemm product, const GemmRecipe& made) {
   const Pair pair = PairOf(made);
-  const UnitRules* rules = RulesOf(pair);
-  if (rules == nullptr) {
+  const UnitModes* modes = ModesOf(pair);
+  if (modes == nullptr) {
     throw Error::Format(
         "kind '{}', {} product: tensor cores do not multiply {} by {}; they take int8 x int8, e4m3fn "
         "and e5m2 but not two e5m2, bf16 x bf16, fp16 x fp16; others need a container, or mode fp32",
@@ -89,7 +89,7 @@ void CheckTensorCores(std::string_view kind, LinearGemm product, const GemmRecip
         pair.a.name,
         pair.b.name);
   }
-  if (!Serves(*rules, made.accumulation)) {
+  if (!Serves(*modes, made.accumulation)) {
     throw Error::Format(
         "kind '{}', {} product: a device does not add {} x {} under mode {}; it has {}, and fp32, fp64 and "
         "fp32-chunked for all formats",
@@ -98,7 +98,7 @@ void CheckTensorCores(std::string_view kind, LinearGemm product, const GemmRecip
         pair.a.name,
         pair.b.name,
         ToString(made.accumulation),
-        rules->text);
+        modes->text);
   }
   if (const OperandRecipe* operand = UnservedBlocks(made)) {
     throw Error::Format(
@@ -138,24 +138,24 @@ std::optional<Format> ContainerFor(const GemmRecipe& product) {
   return std::nullopt;
 }
 
-// Gives the GEMM the mode of tensor cores. Returns false, without a change, if they do not serve it.
-bool HasTensorCores(GemmRecipe& product, bool library) {
-  const UnitRules* rules = RulesOf(PairOf(product));
-  if (rules == nullptr) return false;
+// Gives the GEMM the mode of tensor cores. Returns false, without a change, if they do not serve it as it is.
+bool TryTensorCores(GemmRecipe& product, bool library) {
+  const UnitModes* modes = ModesOf(PairOf(product));
+  if (modes == nullptr) return false;
   GemmRecipe made = product;
   // cuBLASLt takes no scales of blocks.
-  const bool to_library = library && rules->library && !HasBlocks(product);
-  made.accumulation = ParseAccumulationMode(to_library ? "library" : rules->own);
+  const bool to_library = library && modes->library && !HasBlocks(product);
+  made.accumulation = ParseAccumulationMode(to_library ? "library" : modes->own);
   if (UnservedBlocks(made) != nullptr) return false;
   product = std::move(made);
   return true;
 }
 
 // Does the same, in a container where that is needed.
-bool FindsTensorCores(GemmRecipe& product, bool library) {
-  if (HasTensorCores(product, library)) return true;
+bool TryTensorCoresOrContainer(GemmRecipe& product, bool library) {
+  if (TryTensorCores(product, library)) return true;
   product.container = ContainerFor(product);
-  return HasTensorCores(product, library);
+  return TryTensorCores(product, library);
 }
 
 }  // namespace
@@ -165,14 +165,14 @@ void CheckOnDevice(const LinearRecipe& recipe) {
 }
 
 LinearRecipe ForDevice(LinearRecipe recipe, bool library) {
-  for (GemmRecipe& product : recipe.products) FindsTensorCores(product, library);
+  for (GemmRecipe& product : recipe.products) TryTensorCoresOrContainer(product, library);
   return recipe;
 }
 
 void PutOnTensorCores(std::string_view kind, LinearGemm product, GemmRecipe& made) {
-  if (FindsTensorCores(made, false)) return;
-  const UnitRules* rules = RulesOf(PairOf(made));
-  if (rules != nullptr) made.accumulation = ParseAccumulationMode(rules->own);
+  if (TryTensorCoresOrContainer(made, false)) return;
+  const UnitModes* modes = ModesOf(PairOf(made));
+  if (modes != nullptr) made.accumulation = ParseAccumulationMode(modes->own);
   CheckTensorCores(kind, product, made);  // throws, for formats or scales that they lack
 }
 

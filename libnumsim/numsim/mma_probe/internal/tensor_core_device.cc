@@ -123,9 +123,9 @@ DeviceUnit LibraryUnit(const FormatSpec& a,
   return {asked, served ? "" : "the library does not support these operands on this device"};
 }
 
-// Returns the `mode` of a Hopper device if the device supports it; this also
-// prevents the library from splitting the inner dimension. Otherwise returns `library`.
-AccumulationMode RuleFor(const char* mode, const FormatSpec& a, const FormatSpec& b) {
+// Returns the mode of that name if the device has it, which also prevents the library from splitting the
+// inner dimension; else mode library.
+AccumulationMode ModeFor(const char* mode, const FormatSpec& a, const FormatSpec& b) {
   const AccumulationMode wanted = ParseAccumulationMode(mode);
   return MultipliesOnDevice(a, b, wanted) ? wanted : ParseAccumulationMode("library");
 }
@@ -137,7 +137,7 @@ std::vector<DeviceUnit> DeviceUnits() {
   for (const MmaUnit& unit : MmaUnits()) units.push_back(InstructionUnit(unit));
   const auto add = [&](const char* a, const char* b, const char* mode, const char* variant) {
     const FormatSpec format_a = ParseFormat(a).spec, format_b = ParseFormat(b).spec;
-    const AccumulationMode asked = RuleFor(mode, format_a, format_b);
+    const AccumulationMode asked = ModeFor(mode, format_a, format_b);
     units.push_back(LibraryUnit(format_a, format_b, asked, variant));
   };
   add("bf16", "bf16", "hopper-bf16", "");

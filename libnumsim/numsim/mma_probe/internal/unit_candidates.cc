@@ -23,7 +23,7 @@ constexpr int kWideStep = 16;       // steps beyond kFirstInner are multiples of
 constexpr size_t kTrials = 1500;    // dot products that every survivor of a round must match
 constexpr size_t kSampleDots = 24;  // dot products to search for the closest mode: the first pass
 constexpr size_t kFinalDots = 1000;
-constexpr size_t kFinalRules = 20;  // best modes of the first pass, compared on kFinalDots
+constexpr size_t kFinalModes = 20;  // best modes of the first pass, compared on kFinalDots
 constexpr uint64_t kOrderSeed = 0x4F52444552;
 
 uint32_t SumBits(const AccumulationMode& mode, const DotOperand& a, const DotOperand& b) {
@@ -78,7 +78,7 @@ Modes Survivors(const Modes& modes, const TensorCore& unit, std::span<const Tria
 }
 
 // Returns the modes without parameters and those of AccumulationModeTable().
-Modes NamedRules() {
+Modes NamedModes() {
   Modes modes;
   for (const char* text : {"exact", "fp32", "fp64"}) modes.push_back(ParseAccumulationMode(text));
   for (const FormatSpec& format : {kFp32, kTf32, kBf16, kFp16}) {
@@ -187,7 +187,7 @@ Modes MostAgreeing(const Modes& modes,
 }
 
 // Returns the mode that agrees most often, ignoring modes of `families` with promotion.
-AccumulationMode ClosestRule(Modes named,
+AccumulationMode ClosestMode(Modes named,
                              const Modes& families,
                              const TensorCore& unit,
                              std::span<const Trial> trials) {
@@ -195,7 +195,7 @@ AccumulationMode ClosestRule(Modes named,
     if (mode.promote == 0) named.push_back(mode);
   }
   const auto first = [trials](size_t n) { return trials.first(std::min(n, trials.size())); };
-  const Modes best = MostAgreeing(named, unit, first(kSampleDots), kFinalRules);
+  const Modes best = MostAgreeing(named, unit, first(kSampleDots), kFinalModes);
   return MostAgreeing(best, unit, first(kFinalDots), 1)[0];
 }
 
@@ -212,14 +212,14 @@ bool Agrees(const AccumulationMode& mode,
   return std::bit_cast<uint32_t>(got) == std::bit_cast<uint32_t>(expected);
 }
 
-std::vector<AccumulationMode> FittingRules(const TensorCore& unit,
+std::vector<AccumulationMode> FittingModes(const TensorCore& unit,
                                            const std::vector<ProbeAnswer>& answers,
                                            AccumulationMode* closest) {
   const int most = static_cast<int>(unit.inner_most);
   const int inner = std::min(kFirstInner, most);
   const std::vector<Trial> narrow = Mixed(answers, static_cast<size_t>(inner));
   const std::vector<Trial> wide = Mixed(answers, unit.inner_most);
-  Modes named = NamedRules();
+  Modes named = NamedModes();
   Modes fits = Survivors(named, unit, wide);
   // If nothing was ever rounded, as with integers, thousands of modes fit; the named ones suffice.
   const auto has = [&fits](const char* text) {
@@ -233,7 +233,7 @@ std::vector<AccumulationMode> FittingRules(const TensorCore& unit,
     }
     for (const AccumulationMode& mode : Survivors(wider, unit, wide)) fits.push_back(mode);
     if (fits.empty() && closest != nullptr) {
-      *closest = ClosestRule(std::move(named), families, unit, narrow);
+      *closest = ClosestMode(std::move(named), families, unit, narrow);
     }
   }
   std::stable_sort(

@@ -28,7 +28,7 @@ bool Agrees(const AccumulationMode& mode,
 // fp32-chunked:N for any N; trunc:F,CHUNK[,PROMOTE] for F <= 40, CHUNK <= 64 or a multiple of 16,
 // and any PROMOTE, also by byte pairs; and the steps of AMD's matrix cores. If both exact and fp32
 // fit, nothing was rounded, and only the modes with a name are tried.
-std::vector<AccumulationMode> FittingRules(const TensorCore& unit,
+std::vector<AccumulationMode> FittingModes(const TensorCore& unit,
                                            const std::vector<ProbeAnswer>& answers,
                                            AccumulationMode* closest);
 

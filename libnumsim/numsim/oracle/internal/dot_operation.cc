@@ -163,7 +163,7 @@ class ModelledDot : public DotOperation {
   bool f32_;
 };
 
-AccumulationMode ParseRule(const ResolvedRequest& r) {
+AccumulationMode ParseMode(const ResolvedRequest& r) {
   try {
     if (!r.any_operands) {
       CheckOperands(r.accumulation, r.a.spec, r.b.spec, "--any-operands allows it");
@@ -175,7 +175,7 @@ AccumulationMode ParseRule(const ResolvedRequest& r) {
 }
 
 std::unique_ptr<Operation> Make(const OperationInfo& info, const ResolvedRequest& r) {
-  const AccumulationMode mode = r.accumulation.empty() ? AccumulationMode{} : ParseRule(r);
+  const AccumulationMode mode = r.accumulation.empty() ? AccumulationMode{} : ParseMode(r);
   if (r.has_block_scales && mode.kind != AccumulationKind::kLibrary) {
     return MakeScaledDot(info, r, mode);
   }
