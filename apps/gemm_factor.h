@@ -37,7 +37,7 @@ class GemmFactor {
   const Format& format() const { return format_; }
   size_t rows() const { return operand_.rows; }
   size_t inner() const { return operand_.inner; }
-  bool has_scales() const { return !operand_.scales.data.empty(); }
+  bool has_scales() const { return !operand_.scales.data.Empty(); }
   bool has_segments() const { return operand_.scales.segment != 0; }
   // Returns a text for messages, such as "a.npy of shape (2, 3)".
   std::string Description() const;

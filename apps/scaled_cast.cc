@@ -44,7 +44,7 @@ ScaledCodes QuantizeStack(const Array& in,
   for (size_t i = 0; i < stack.matrices; ++i) {
     options.random.first_index = i * each;
     const QuantizedMatrix matrix =
-        Quantize(std::span(values).subspan(i * each, each), stack.shape, options);
+        Quantize(HostMatrix(std::span(values).subspan(i * each, each), stack.shape), options);
     if (result.codes.type == ElementType::kU8) {
       std::ranges::copy(matrix.Codes8(), result.codes.Data<uint8_t>() + i * each);
     } else {

@@ -66,13 +66,15 @@ void AddArithmetic(Arrays& at, const EncodePlan& plan) {
 void AddMatrices(Arrays& at, const FormatSpec& format) {
   static QuantizedMatrix a, b, row;
   QuantizeOptions options{.format = format};
-  QuantizeInto(at.x, {2, 4}, options, a);
-  QuantizeInto(at.x, {4, 2}, options, b);
-  QuantizeInto(at.x, {1, 8}, options, row);
-  Add("quantize", [&at, options] { benchmark::DoNotOptimize(Quantize(at.x, {1, 8}, options)); });
+  QuantizeInto(HostMatrix(at.x, {2, 4}), options, a);
+  QuantizeInto(HostMatrix(at.x, {4, 2}), options, b);
+  QuantizeInto(HostMatrix(at.x, {1, 8}), options, row);
+  Add("quantize", [&at, options] {
+    benchmark::DoNotOptimize(Quantize(HostMatrix(at.x, {1, 8}), options));
+  });
   Add("quantize by rows", [&at, options]() mutable {
     options.layout.granularity = Granularity::kRow;
-    benchmark::DoNotOptimize(Quantize(at.x, {1, 8}, options));
+    benchmark::DoNotOptimize(Quantize(HostMatrix(at.x, {1, 8}), options));
   });
   Add("dequantize", [&at] { Dequantize(row, std::span(at.values)); });
   const AccumulationMode mode = ParseAccumulationMode("fp32");

@@ -14,7 +14,7 @@
 #include <vector>
 
 #include "bench/device_clock.h"
-#include "numsim/cast/cast_device.h"
+#include "numsim/cast/cast.h"
 #include "numsim/formats/format_table.h"
 #include "numsim/random/distributions.h"
 
@@ -26,32 +26,27 @@ constexpr size_t kChecked = size_t{1} << 20;  // results compared at either end
 constexpr ArrayRandom kRandom = {{7, 0}, 0};
 
 // Returns two arrays of kLength normally distributed numbers, each 2^22 numbers repeated.
-const std::vector<DeviceArray<float>>& Inputs() {
-  static const std::vector<DeviceArray<float>> inputs = [] {
-    std::vector<DeviceArray<float>> arrays;
+const std::vector<Buffer<float>>& Inputs() {
+  static const std::vector<Buffer<float>> inputs = [] {
+    std::vector<Buffer<float>> arrays;
     std::vector<float> draws(size_t{1} << 22);
     for (uint64_t stream = 0; stream < 2; ++stream) {
       FillNormal({1, stream}, 0, draws);
-      DeviceArray<float>& array = arrays.emplace_back(kLength);
+      const MatrixSpan<float> array = arrays.emplace_back(ThreadPlace(), kLength).View();
       for (size_t begin = 0; begin < kLength; begin += draws.size()) {
-        CopyToDevice(std::span<const float>(draws),
-                     array.span().subspan(begin, draws.size()),
-                     ThreadStream());
+        CopyMatrix<float>(draws, array.Columns(begin, draws.size()));
       }
     }
-    ThreadStream().Wait();
     return arrays;
   }();
   return inputs;
 }
 
-DeviceSpan<const float> Input(int i) { return Inputs()[static_cast<size_t>(i) % 2].span(); }
+MatrixSpan<const float> Input(int i) { return Inputs()[static_cast<size_t>(i) % 2].View(); }
 
 DeviceLaunch Copy() {
-  const auto out = std::make_shared<DeviceArray<float>>(kLength);
-  return [out](int i, DeviceStream& stream) {
-    device_memory::CopyWithin(Input(i).data(), out->data(), kLength * sizeof(float), stream);
-  };
+  const auto out = std::make_shared<Buffer<float>>(ThreadPlace(), kLength);
+  return [out](int i) { CopyMatrix<float>(Input(i), out->View()); };
 }
 
 double CopyBytesPerSecond() {
@@ -63,18 +58,16 @@ double CopyBytesPerSecond() {
 // elements from `first` on, as many as `out` holds, on the host.
 template <typename Out>
 struct Cast {
-  std::function<void(int i, DeviceSpan<Out> out, DeviceStream& stream)> launch;
+  std::function<void(int i, MatrixSpan<Out> out)> launch;
   std::function<void(size_t first, std::span<Out> out)> on_host;
 };
 
 template <typename Out>
-bool EqualsHost(const Cast<Out>& cast, DeviceSpan<Out> out) {
-  DeviceStream& stream = ThreadStream();
-  cast.launch(0, out, stream);
+bool EqualsHost(const Cast<Out>& cast, MatrixSpan<Out> out) {
+  cast.launch(0, out);
   std::vector<Out> want(kChecked);
   for (size_t first : {size_t{0}, kLength - kChecked}) {
-    const DeviceSpan<const Out> part = out.subspan(first, kChecked);
-    const std::vector<Out> got = OnHost<Out>(part, stream);
+    const std::vector<Out> got = ToVector(out.Columns(first, kChecked));
     cast.on_host(first, std::span(want));
     if (std::memcmp(got.data(), want.data(), kChecked * sizeof(Out)) != 0) return false;
   }
@@ -85,15 +78,14 @@ bool EqualsHost(const Cast<Out>& cast, DeviceSpan<Out> out) {
 template <typename Out>
 void Register(const std::string& name, const Cast<Out>& cast, double bytes, double goal) {
   const auto run = [=](benchmark::State& state) {
-    DeviceArray<Out> outs[2] = {DeviceArray<Out>(kLength), DeviceArray<Out>(kLength)};
-    if (!EqualsHost(cast, outs[0].span())) {
+    Buffer<Out> outs[2] = {{ThreadPlace(), kLength}, {ThreadPlace(), kLength}};
+    if (!EqualsHost(cast, outs[0].View())) {
       state.SkipWithError("the results are not the host's");
       return;
     }
     const double copy = CopyBytesPerSecond();
     for (auto _ : state) {
-      const double seconds = MedianSeconds(
-          [&](int i, DeviceStream& stream) { cast.launch(i, outs[i % 2].span(), stream); });
+      const double seconds = MedianSeconds([&](int i) { cast.launch(i, outs[i % 2].View()); });
       const double rate = bytes * kLength / seconds;
       state.SetIterationTime(seconds);
       state.counters["GB/s"] = rate * 1e-9;
@@ -108,29 +100,26 @@ void Register(const std::string& name, const Cast<Out>& cast, double bytes, doub
 }
 
 std::vector<float> HostInput(size_t first, size_t n) {
-  return OnHost<float>(Inputs()[0].span().subspan(first, n), ThreadStream());
+  return ToVector(Input(0).Columns(first, n));
 }
 
 template <typename Code>
 void RegisterEncode(const std::string& name, const EncodePlan& plan, double goal) {
-  const Cast<Code> cast = {[=](int i, DeviceSpan<Code> out, DeviceStream& stream) {
-                             Encode(plan, Input(i), out, stream, kRandom);
-                           },
-                           [=](size_t first, std::span<Code> out) {
-                             const std::vector<float> in = HostInput(first, out.size());
-                             Encode(plan, std::span<const float>(in), out, {kRandom.stream, first});
-                           }};
+  const Cast<Code> cast = {
+      [=](int i, MatrixSpan<Code> out) { Encode(plan, Input(i), out, kRandom); },
+      [=](size_t first, std::span<Code> out) {
+        const std::vector<float> in = HostInput(first, out.size());
+        Encode(plan, in, out, {kRandom.stream, first});
+      }};
   Register(name, cast, sizeof(float) + sizeof(Code), goal);
 }
 
 void RegisterFakeQuantize(const std::string& name, const EncodePlan& plan) {
   const Cast<float> cast = {
-      [=](int i, DeviceSpan<float> out, DeviceStream& stream) {
-        FakeQuantize(plan, Input(i), out, stream, kRandom);
-      },
+      [=](int i, MatrixSpan<float> out) { FakeQuantize(plan, Input(i), out, kRandom); },
       [=](size_t first, std::span<float> out) {
         const std::vector<float> in = HostInput(first, out.size());
-        FakeQuantize(plan, std::span<const float>(in), out, {kRandom.stream, first});
+        FakeQuantize(plan, in, out, {kRandom.stream, first});
       }};
   Register(name, cast, 2 * sizeof(float), 0);
 }
@@ -138,18 +127,18 @@ void RegisterFakeQuantize(const std::string& name, const EncodePlan& plan) {
 template <typename Code>
 void RegisterDecode(const std::string& name, const FormatSpec& format, double goal) {
   // Two arrays of codes, created at the first launch.
-  const auto codes = std::make_shared<std::vector<DeviceArray<Code>>>();
-  const Cast<float> cast = {
-      [=](int i, DeviceSpan<float> out, DeviceStream& stream) {
-        for (int j = static_cast<int>(codes->size()); j < 2; ++j) {
-          Encode(MakeEncodePlan(format), Input(j), codes->emplace_back(kLength).span(), stream);
-        }
-        Decode(format, (*codes)[static_cast<size_t>(i) % 2].span(), out, stream);
-      },
-      [=](size_t first, std::span<float> out) {
-        const std::vector<float> in = HostInput(first, out.size());
-        FakeQuantize(MakeEncodePlan(format), std::span<const float>(in), out);
-      }};
+  const auto codes = std::make_shared<std::vector<Buffer<Code>>>();
+  const Cast<float> cast = {[=](int i, MatrixSpan<float> out) {
+                              for (int j = static_cast<int>(codes->size()); j < 2; ++j) {
+                                Buffer<Code>& made = codes->emplace_back(ThreadPlace(), kLength);
+                                Encode(MakeEncodePlan(format), Input(j), made.View());
+                              }
+                              Decode(format, (*codes)[static_cast<size_t>(i) % 2].View(), out);
+                            },
+                            [=](size_t first, std::span<float> out) {
+                              const std::vector<float> in = HostInput(first, out.size());
+                              FakeQuantize(MakeEncodePlan(format), in, out);
+                            }};
   Register(name, cast, sizeof(float) + sizeof(Code), goal);
 }
 
@@ -180,20 +169,16 @@ void AddByRule() {
 }
 
 void AddRandomWords() {
-  const Cast<uint32_t> cast = {[](int, DeviceSpan<uint32_t> out, DeviceStream& stream) {
-                                 RandomBitsArray(kRandom, 32, out, stream);
-                               },
-                               [](size_t first, std::span<uint32_t> out) {
-                                 RandomBitsArray({kRandom.stream, first}, 32, out);
-                               }};
+  const Cast<uint32_t> cast = {
+      [](int, MatrixSpan<uint32_t> out) { RandomBitsArray(kRandom, 32, out); },
+      [](size_t first, std::span<uint32_t> out) {
+        RandomBitsArray({kRandom.stream, first}, 32, out);
+      }};
   Register("random_words", cast, sizeof(uint32_t), 0);
 }
 
 void AddAll() {
-  const Cast<float> copy = {[](int i, DeviceSpan<float> out, DeviceStream& stream) {
-                              device_memory::CopyWithin(
-                                  Input(i).data(), out.data(), kLength * sizeof(float), stream);
-                            },
+  const Cast<float> copy = {[](int i, MatrixSpan<float> out) { CopyMatrix<float>(Input(i), out); },
                             [](size_t first, std::span<float> out) {
                               const std::vector<float> in = HostInput(first, out.size());
                               std::copy(in.begin(), in.end(), out.begin());

@@ -9,26 +9,26 @@
 #include <string>
 #include <vector>
 
-#include "numsim/backend/device.h"
+#include "numsim/backend/device_context.h"
 
 namespace numsim::bench {
 
 inline constexpr int kWarmUpLaunches = 3;
 inline constexpr int kTimedLaunches = 25;
 
-// Enqueues launch number i of a series on the stream; successive launches may use other buffers.
-using DeviceLaunch = std::function<void(int i, DeviceStream& stream)>;
+// Enqueues launch number i of a series in ThreadStream(); successive launches may use other buffers.
+using DeviceLaunch = std::function<void(int i)>;
 
 // Returns the median time of kTimedLaunches launches in seconds, each measured between two events,
 // after a warm-up.
 inline double MedianSeconds(const DeviceLaunch& launch) {
   DeviceStream& stream = ThreadStream();
   std::vector<DeviceEvent> begin(kTimedLaunches), end(kTimedLaunches);
-  for (int i = 0; i < kWarmUpLaunches; ++i) launch(i, stream);
+  for (int i = 0; i < kWarmUpLaunches; ++i) launch(i);
   for (int i = 0; i < kTimedLaunches; ++i) {
     const auto place = static_cast<size_t>(i);
     begin[place].Record(stream);
-    launch(kWarmUpLaunches + i, stream);
+    launch(kWarmUpLaunches + i);
     end[place].Record(stream);
   }
   stream.Wait();

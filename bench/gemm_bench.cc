@@ -56,7 +56,7 @@ QuantizedMatrix Quantized(std::span<const float> values,
   QuantizeOptions options;
   options.format = ParseFormat(format).spec;
   options.layout.granularity = granularity;
-  return Quantize(values, {size.n, size.n}, options);
+  return Quantize(HostMatrix(values, {size.n, size.n}), options);
 }
 
 std::span<const int8_t> AsIntegers(const QuantizedMatrix& matrix) {
@@ -181,7 +181,7 @@ void BM_Vnni(benchmark::State& state, const Size& size) {
   std::vector<float> out(size.Elements());
   const auto store = [&](const TilePlace& at, const int32_t* sums) {
     const TileScales scales{
-        &left.scales.data[at.row], right.scales.data.data(), 1, 0, true, false, 0};
+        left.scales.data.data + at.row, right.scales.data.data, 1, 0, true, false, 0};
     const StoredTile tile{out.data() + at.row * size.n + at.col, size.n, at.rows, at.cols};
     StoreScaled(sums, at.stride, scales, tile);
   };
@@ -233,7 +233,7 @@ QuantizedMatrix LayerCodes(MatrixShape shape, bool transposed, const std::string
     options.layout.granularity = Granularity::kTensor;
     options.scale_rule = ScaleRule::kNone;
   }
-  return Quantize(std::span(Input()).first(shape.Elements()), shape, options);
+  return Quantize(HostMatrix(std::span(Input()).first(shape.Elements()), shape), options);
 }
 
 // Multiplies bf16 without scales, and other formats with one scale per row of each operand.

@@ -96,49 +96,52 @@ struct Row {
 
 // Operands and results of one launch.
 struct Buffers {
-  DeviceArray<uint8_t> a, b, out;
+  Buffer<uint8_t> a, b;
+  FloatBuffer out;
 };
 
 class Problem {
  public:
-  Problem(const Row& row, const Shape& shape, DeviceStream& stream)
-      : row_(row), shape_(shape), rule_(ParseAccumulationMode(row.rule)) {
+  Problem(const Row& row, const Shape& shape) : row_(row), rule_(ParseAccumulationMode(row.rule)) {
     const FormatSpec format = ParseFormat(row.format).spec;
+    const Place place = ThreadPlace();
     const std::vector<uint8_t> a = RandomCodes(format, shape.tokens * shape.inputs, 1);
     const std::vector<uint8_t> b = RandomCodes(format, shape.outputs * shape.inputs, 2);
-    const size_t results = shape.tokens * shape.outputs * BytesOf(row.out);
+    const size_t results = shape.tokens * shape.outputs * BytesOf(row.out, place);
     // Uses enough sets that the others evict each one from the cache.
     const size_t set = a.size() + b.size() + results;
     const size_t sets = std::clamp<size_t>(1 + 4 * Device().l2_bytes / set, 2, 16);
     for (size_t i = 0; i < sets; ++i) {
-      buffers_.push_back({OnDevice(std::span<const uint8_t>(a), stream),
-                          OnDevice(std::span<const uint8_t>(b), stream),
-                          DeviceArray<uint8_t>(results)});
+      buffers_.push_back({CopyAt(a, place), CopyAt(b, place), FloatBuffer(place, row.out)});
+      buffers_.back().out.Renew(shape.tokens, shape.outputs);
     }
-    scales_a_ = MakeScales(row.scales_a, shape.tokens, shape.inputs, stream);
-    scales_b_ = MakeScales(row.scales_b, shape.outputs, shape.inputs, stream);
-    a_ = {format, nullptr, shape.tokens, shape.inputs, false, std::as_const(scales_a_).span()};
-    b_ = {format, nullptr, shape.outputs, shape.inputs, false, std::as_const(scales_b_).span()};
-    stream.Wait();
+    a_ = {.format = format, .rows = shape.tokens, .inner = shape.inputs};
+    b_ = {.format = format, .rows = shape.outputs, .inner = shape.inputs};
+    SetScales(row.scales_a, a_, scales_a_);
+    SetScales(row.scales_b, b_, scales_b_);
   }
 
   // Launches in the thread's stream.
   void Launch() {
-    const Buffers& buffers = buffers_[next_++ % buffers_.size()];
-    const MatrixSpan<float> out =
-        FloatMatrix(buffers.out.data(), row_.out, {shape_.tokens, shape_.outputs}, ThreadPlace());
-    a_.codes = buffers.a.data();
-    b_.codes = buffers.b.data();
-    if (!AreBlocks(row_.scales_a)) return Gemm(a_, b_, rule_, out, row_.engine);
-    Gemm(InBlocks(a_, row_.scales_a), InBlocks(b_, row_.scales_b), rule_, out);
+    Buffers& buffers = buffers_[next_++ % buffers_.size()];
+    SetCodes(a_, buffers.a.View());
+    SetCodes(b_, buffers.b.View());
+    Gemm(a_, b_, rule_, buffers.out.View(), row_.engine);
   }
 
  private:
-  static DeviceArray<float> MakeScales(ScalesFor kind,
-                                       size_t rows,
-                                       size_t inner,
-                                       DeviceStream& stream) {
-    if (kind == ScalesFor::kNone) return {};
+  static void SetCodes(GemmOperand& x, MatrixSpan<const uint8_t> bytes) {
+    if (x.format.StorageBytes() == 1) {
+      x.codes8 = bytes;
+    } else {
+      const auto* const codes = reinterpret_cast<const uint16_t*>(bytes.data);
+      x.codes16 = {codes, x.Stored(), bytes.place};
+    }
+  }
+
+  static void SetScales(ScalesFor kind, GemmOperand& x, Buffer<float>& memory) {
+    if (kind == ScalesFor::kNone) return;
+    const size_t rows = x.rows, inner = x.inner;
     const size_t segments = (inner + kBlock - 1) / kBlock;
     const size_t groups = kind == ScalesFor::kTiles ? (rows + kBlock - 1) / kBlock : rows;
     const size_t count = AreBlocks(kind)              ? groups * segments
@@ -150,37 +153,27 @@ class Problem {
       scales[i] = powers ? std::ldexp(1.0f, -static_cast<int>(i % 7))
                          : 1e-2f * (1 + static_cast<float>(i % 97) / 97);
     }
-    return OnDevice(std::span<const float>(scales), stream);
-  }
-
-  static GemmOperand InBlocks(const DeviceGemmOperand& x, ScalesFor kind) {
-    GemmOperand operand;
-    operand.format = x.format;
-    operand.codes8 = {static_cast<const uint8_t*>(x.codes), x.rows * x.inner};
-    operand.rows = x.rows;
-    operand.inner = x.inner;
-    operand.place = ThreadPlace();
-    operand.scales.data = {x.scales.data(), x.scales.size()};
-    operand.scales.row_group = kind == ScalesFor::kTiles ? kBlock : 1;
-    operand.scales.row_stride = (x.inner + kBlock - 1) / kBlock;
-    operand.scales.segment = kBlock;
-    operand.scales.segment_stride = 1;
-    return operand;
+    memory = CopyAt(scales, ThreadPlace());
+    x.scales = {.data = memory.View(), .row_stride = kind == ScalesFor::kTensor ? 0u : 1u};
+    if (!AreBlocks(kind)) return;
+    x.scales.row_group = kind == ScalesFor::kTiles ? kBlock : 1;
+    x.scales.row_stride = segments;
+    x.scales.segment = kBlock;
+    x.scales.segment_stride = 1;
   }
 
   Row row_;
-  Shape shape_;
   AccumulationMode rule_;
   std::vector<Buffers> buffers_;
-  DeviceArray<float> scales_a_, scales_b_;
-  DeviceGemmOperand a_, b_;
+  Buffer<float> scales_a_, scales_b_;
+  GemmOperand a_, b_;
   size_t next_ = 0;
 };
 
 // Returns the time of each of kLaunches launches in seconds, after the warm-up.
 std::vector<double> Times(const Row& row, const Shape& shape) {
   DeviceStream& stream = ThreadStream();
-  Problem problem(row, shape, stream);
+  Problem problem(row, shape);
   for (int i = 0; i < kWarmUp; ++i) problem.Launch();
   std::vector<std::array<DeviceEvent, 2>> events(kLaunches);
   for (auto& [begin, end] : events) {

@@ -10,8 +10,8 @@
 #include "numsim/backend/device_context.h"
 #include "numsim/cast/cast.h"
 #include "numsim/formats/format_table.h"
-#include "numsim/gemm/gemm_device.h"
-#include "numsim/quantize/quantize_device.h"
+#include "numsim/gemm/gemm_quantized.h"
+#include "numsim/quantize/quantize.h"
 
 namespace numsim::bench {
 namespace {
@@ -19,98 +19,71 @@ namespace {
 constexpr size_t kBytes = size_t{1} << 30;  // bytes per buffer, far larger than the caches
 constexpr double kGiga = 1e-9, kTera = 1e-12;
 
-// Returns `count` random bf16 codes: the benchmarks' Input(), repeated with rotation.
-DeviceArray<uint16_t> RandomCodes(size_t count, DeviceStream& stream) {
+// Returns a matrix of random bf16 codes: the benchmarks' Input(), repeated with rotation.
+FloatBuffer RandomMatrix(size_t rows, size_t cols) {
   std::vector<uint16_t> codes(kElements);
-  Encode(MakeEncodePlan(ParseFormat("bf16").spec, {}, Overflow::kNonsaturate),
-         std::span(Input()),
-         std::span(codes));
-  const DeviceArray<uint16_t> tile = OnDevice(std::span<const uint16_t>(codes), stream);
-  DeviceArray<uint16_t> out(count);
+  Encode(MakeEncodePlan(ParseFormat("bf16").spec, {}, Overflow::kNonsaturate), Input(), codes);
+  const Buffer<uint16_t> tile = CopyAt(codes, ThreadPlace());
+  FloatBuffer matrix(ThreadPlace(), Element::kBfloat16);
+  const size_t count = rows * cols;
+  const MatrixSpan<uint16_t> out = matrix.Renew(rows, cols).Bf16().As(1, count);
   size_t offset = 0;
   for (size_t begin = 0; begin < count;) {
     const size_t piece = std::min(count - begin, kElements - offset);
-    device_memory::CopyWithin(
-        tile.data() + offset, out.data() + begin, piece * sizeof(uint16_t), stream);
+    CopyMatrix<uint16_t>(tile.View().Columns(offset, piece), out.Columns(begin, piece));
     begin += piece;
     offset = (offset + piece + 999983) % kElements;
   }
-  stream.Wait();
-  return out;
+  return matrix;
 }
 
 struct Buffers {
-  DeviceArray<uint16_t> a = RandomCodes(kBytes / 2, ThreadStream());
-  DeviceArray<uint16_t> b = RandomCodes(kBytes / 2, ThreadStream());
-  DeviceArray<float> absmax = DeviceArray<float>(1);
+  FloatBuffer a = RandomMatrix(1, kBytes / sizeof(uint16_t));
+  FloatBuffer b = RandomMatrix(1, kBytes / sizeof(uint16_t));
+  Buffer<float> absmax = Buffer<float>(ThreadPlace(), 1);
+
+  FloatSpan In(int i) { return (i % 2 == 0 ? a : b).View(); }
 };
 
 void AddMemory() {
-  RegisterOnDevice("copy",
-                   [] {
-                     auto on = std::make_shared<Buffers>();
-                     return [on](int i, DeviceStream& stream) {
-                       const bool forth = i % 2 == 0;
-                       device_memory::CopyWithin(forth ? on->a.data() : on->b.data(),
-                                                 forth ? on->b.data() : on->a.data(),
-                                                 kBytes,
-                                                 stream);
-                     };
-                   },
-                   {"GB/s", 2.0 * kBytes * kGiga});
-  RegisterOnDevice("write",
-                   [] {
-                     auto on = std::make_shared<Buffers>();
-                     return [on](int i, DeviceStream& stream) {
-                       device_memory::FillBytes(
-                           (i % 2 == 0 ? on->a : on->b).data(), 1, kBytes, stream);
-                     };
-                   },
-                   {"GB/s", 1.0 * kBytes * kGiga});
-  RegisterOnDevice("read/absmax_of_bf16",
-                   [] {
-                     auto on = std::make_shared<Buffers>();
-                     return [on](int i, DeviceStream&) {
-                       const In<float> in = FloatMatrix((i % 2 == 0 ? on->a : on->b).data(),
-                                                        Element::kBfloat16,
-                                                        {1, kBytes / sizeof(uint16_t)},
-                                                        ThreadPlace());
-                       AbsmaxOfAll(in, on->absmax.span());
-                     };
-                   },
-                   {"GB/s", 1.0 * kBytes * kGiga});
+  const auto add = [](const char* name, double moved, void (*launch)(Buffers&, int)) {
+    const auto prepare = [=] {
+      auto on = std::make_shared<Buffers>();
+      return [=](int i) { launch(*on, i); };
+    };
+    RegisterOnDevice(name, prepare, {"GB/s", moved * kBytes * kGiga});
+  };
+  add("copy", 2, [](Buffers& on, int i) { CopyFloats(on.In(i), on.In(i + 1)); });
+  add("write", 1, [](Buffers& on, int i) {
+    device_memory::FillBytes(on.In(i).data, 1, kBytes, ThreadStream());
+  });
+  add("read/absmax_of_bf16", 1, [](Buffers& on, int i) {
+    AbsmaxOfAll(on.In(i), on.absmax.View());
+  });
 }
 
 // X W^T of 65,536 tokens from dimension 4096 to 16384.
 struct Product {
   static constexpr size_t kTokens = 65536, kIn = 4096, kOut = 16384;
 
-  DeviceArray<uint16_t> x = RandomCodes(kTokens * kIn, ThreadStream());
-  DeviceArray<uint16_t> w = RandomCodes(kOut * kIn, ThreadStream());
-  DeviceArray<uint16_t> y = DeviceArray<uint16_t>(kTokens * kOut);
+  FloatBuffer x = RandomMatrix(kTokens, kIn);
+  FloatBuffer w = RandomMatrix(kOut, kIn);
+  FloatBuffer y{ThreadPlace(), Element::kBfloat16};
 };
 
 void AddProduct() {
-  RegisterOnDevice(
-      "product/bf16/library",
-      [] {
-        auto on = std::make_shared<Product>();
-        const FormatSpec bf16 = ParseFormat("bf16").spec;
-        return [on, bf16](int, DeviceStream&) {
-          Gemm(
-              {.format = bf16,
-               .codes = on->x.data(),
-               .rows = Product::kTokens,
-               .inner = Product::kIn},
-              {.format = bf16, .codes = on->w.data(), .rows = Product::kOut, .inner = Product::kIn},
-              {.kind = AccumulationKind::kLibrary},
-              FloatMatrix(on->y.data(),
-                          Element::kBfloat16,
-                          {Product::kTokens, Product::kOut},
-                          ThreadPlace()));
-        };
-      },
-      {"TOP/s", 2.0 * Product::kTokens * Product::kOut * Product::kIn * kTera});
+  RegisterOnDevice("product/bf16/library",
+                   [] {
+                     auto on = std::make_shared<Product>();
+                     on->y.Renew(Product::kTokens, Product::kOut);
+                     return [on](int) {
+                       Gemm(AsOperand(on->x.View(), false),
+                            AsOperand(on->w.View(), false),
+                            {.kind = AccumulationKind::kLibrary},
+                            on->y.View());
+                     };
+                   },
+                   {"TOP/s", 2.0 * Product::kTokens * Product::kOut * Product::kIn * kTera});
 }
 
 }  // namespace

@@ -15,7 +15,7 @@ void BM_Absmax(benchmark::State& state, const ScaleLayout& layout, int threads) 
   Prepare(threads);
   std::vector<float> absmax(layout.Count(kShape.rows, kShape.cols));
   for (auto _ : state) {
-    Absmax(Input(), kShape, layout, absmax);
+    Absmax(HostMatrix(Input(), kShape), layout, absmax);
     benchmark::ClobberMemory();
   }
   Report(state, threads, 4);
@@ -29,8 +29,7 @@ void BM_Quantize(benchmark::State& state, const QuantizeOptions& options, int th
   std::vector<uint8_t> codes(kShape.Elements());
   for (auto _ : state) {
     Quantize(plan,
-             std::span(Input()),
-             kShape,
+             HostMatrix(std::span(Input()), kShape),
              options.layout,
              inv_scales,
              std::span(codes),

@@ -14,8 +14,9 @@
 #include "numsim/backend/device_context.h"
 #include "numsim/formats/format_table.h"
 #include "numsim/formats/named_formats.h"
-#include "numsim/quantize/quantize_device.h"
+#include "numsim/quantize/internal/quantize_device.h"
 #include "numsim/quantize/quantized_matrix.h"
+#include "numsim/quantize/shared/transpose_device.h"
 #include "numsim/random/streams.h"
 
 namespace numsim::bench {
@@ -29,25 +30,23 @@ constexpr int kWarmUp = 5;
 
 // Random numbers in both element types, and buffers for results.
 struct Buffers {
-  DeviceArray<float> values;
-  DeviceArray<uint16_t> bf16;
-  DeviceArray<uint8_t> codes, transposed;
-  DeviceArray<float> scales, absmax;
+  FloatBuffer values{ThreadPlace()}, bf16{ThreadPlace(), Element::kBfloat16};
+  Buffer<uint8_t> codes{ThreadPlace(), 2 * kElements};  // of one or two bytes
+  Buffer<uint8_t> transposed{ThreadPlace(), kElements};
+  Buffer<float> scales, absmax{ThreadPlace()};
   QuantizedMatrix matrix;
 
-  MatrixSpan<const float> In(Element element) const {
-    const void* data = values.data();
-    if (element == Element::kBfloat16) data = bf16.data();
-    return FloatMatrix(data, element, kShape, ThreadPlace());
+  FloatSpan In(Element element) {
+    return element == Element::kBfloat16 ? bf16.View() : values.View();
   }
-  MatrixSpan<float> Bf16() {
-    return FloatMatrix(bf16.data(), Element::kBfloat16, kShape, ThreadPlace());
+  // Returns the scales of a layout.
+  MatrixSpan<const float> Scales(const ScaleLayout& layout) const {
+    return scales.View().Columns(0, layout.Count(kShape.rows, kShape.cols));
   }
 };
 
 std::vector<Buffers>& Sets() {
   static std::vector<Buffers> sets = [] {
-    DeviceStream& stream = ThreadStream();
     // Approximately normal: sums of four random bytes. One block is repeated with different
     // offsets.
     std::vector<float> host(kElements / 64 + 4096);
@@ -59,25 +58,19 @@ std::vector<Buffers>& Sets() {
     std::vector<Buffers> made(kSets);
     for (size_t s = 0; s < made.size(); ++s) {
       Buffers& set = made[s];
-      set.values = DeviceArray<float>(kElements);
-      set.bf16 = DeviceArray<uint16_t>(kElements);
-      set.codes = DeviceArray<uint8_t>(kElements);
-      set.transposed = DeviceArray<uint8_t>(kElements);
-      const std::vector<float> factors(kShape.rows, 25.0f);
-      set.scales = OnDevice(std::span<const float>(factors), stream);
+      const FloatSpan values = set.values.Renew(kShape.rows, kShape.cols);
+      set.scales = CopyAt(std::vector<float>(kShape.rows, 25.0f), ThreadPlace());
       for (size_t part = 0; part < 64; ++part) {
         const size_t n = kElements / 64;
-        const std::span<const float> from(host.data() + 61 * part + s, n);
-        CopyToDevice(from, set.values.span().subspan(part * n, n), stream);
+        CopyMatrix<float>(std::span<const float>(host).subspan(61 * part + s, n),
+                          values.Float32().As(1, kElements).Columns(part * n, n));
       }
-      Convert(set.In(Element::kFloat32), set.Bf16());
+      Convert(values, set.bf16.Renew(kShape.rows, kShape.cols));
       Quantize(MakeEncodePlan(kInt8, {}, Overflow::kSaturate),
-               set.In(Element::kBfloat16),
+               set.bf16.View(),
                {},
-               set.scales.first(1),
-               set.codes.data(),
-               nullptr);
-      stream.Wait();
+               set.Scales({}),
+               set.codes.View().Columns(0, kElements));
     }
     return made;
   }();
@@ -112,9 +105,8 @@ double Median(std::vector<double> values) {
 
 void CopySet(Buffers& set) {
   // Copies half of the values to the other half; reads and writes the same number of bytes.
-  const size_t half = kElements / 2 * sizeof(float);
-  device_memory::CopyWithin(
-      set.values.data(), set.values.data() + kElements / 2, half, ThreadStream());
+  const MatrixSpan<float> values = set.values.View().Float32();
+  CopyMatrix<float>(values.Rows(0, kShape.rows / 2), values.Rows(kShape.rows / 2, kShape.rows / 2));
 }
 
 double CopyBytesPerSecond() {
@@ -164,12 +156,13 @@ Work CodesWork(Element element,
   const EncodePlan plan = MakeEncodePlan(ParseFormat(format).spec, rounding, Overflow::kSaturate);
   const ScaleLayout layout = ParseScaleLayout(layout_text);
   return [=](Buffers& set) {
-    Quantize(plan,
-             set.In(element),
-             layout,
-             set.scales.first(layout.Count(kShape.rows, kShape.cols)),
-             codes ? set.codes.data() : nullptr,
-             transposed ? set.transposed.data() : nullptr);
+    cuda::Quantize(plan,
+                   set.In(element),
+                   layout,
+                   set.Scales(layout),
+                   codes ? set.codes.View().data : nullptr,
+                   transposed ? set.transposed.View().data : nullptr,
+                   {});
   };
 }
 
@@ -177,13 +170,12 @@ Work AbsmaxWork(Element element, const char* layout_text) {
   const ScaleLayout layout = ParseScaleLayout(layout_text);
   return [=](Buffers& set) {
     const size_t count = layout.Count(kShape.rows, kShape.cols);
-    set.absmax.Reserve(count);
-    Absmax(set.In(element), layout, set.absmax.first(count));
+    Absmax(set.In(element), layout, set.absmax.Renew(count));
   };
 }
 
 void RegisterElement(Element element, const std::string& suffix) {
-  const double in = static_cast<double>(BytesOf(element));
+  const double in = static_cast<double>(BytesOf(element, ThreadPlace()));
   for (const char* format : {"int8", "e4m3fn", "e5m2"}) {
     const std::string of = "/" + std::string(format) + suffix;
     Register(
@@ -264,26 +256,25 @@ void RegisterValues() {
     for (const Element element : {Element::kBfloat16, Element::kFloat32}) {
       const bool bf16 = element == Element::kBfloat16;
       Register("dequantize/" + std::string(name) + (bf16 ? "/bf16" : "/fp32"),
-               1 + static_cast<double>(BytesOf(element)),
+               1 + static_cast<double>(BytesOf(element, ThreadPlace())),
                0.9,
                [=](Buffers& set) {
-                 void* out = bf16 ? static_cast<void*>(set.bf16.data()) : set.values.data();
                  Dequantize(format,
-                            set.codes.data(),
+                            set.codes.View().Columns(0, kElements),
                             {Granularity::kRow},
-                            set.scales.first(kShape.rows),
-                            FloatMatrix(out, element, kShape, ThreadPlace()));
+                            set.Scales({Granularity::kRow}),
+                            set.In(element));
                });
     }
   }
   Register("convert/fp32/bf16", 6, 0.9, [](Buffers& set) {
-    Convert(set.In(Element::kFloat32), set.Bf16());
+    Convert(set.values.View(), set.bf16.View());
   });
   Register("transpose/1", 2, 0.75, [](Buffers& set) {
-    Transpose(set.codes.data(), kShape, 1, set.transposed.data(), ThreadStream());
+    cuda::Transpose(set.codes.View().data, kShape, 1, set.transposed.View().data, ThreadStream());
   });
   Register("transpose/2", 4, 0.75, [](Buffers& set) {
-    Transpose(set.bf16.data(), kShape, 2, set.values.data(), ThreadStream());
+    cuda::Transpose(set.bf16.View().data, kShape, 2, set.values.View().data, ThreadStream());
   });
 }
 

@@ -21,7 +21,7 @@
 #include "bench/report.h"
 #include "numsim/backend/device_context.h"
 #include "numsim/cast/cast.h"
-#include "numsim/cast/internal/round_step_device.h"
+#include "numsim/cast/shared/round_step.h"
 #include "numsim/formats/format_table.h"
 #include "numsim/random/distributions.h"
 #include "numsim/updates/update_rule.h"
@@ -33,31 +33,24 @@ constexpr size_t kWeights = size_t{1} << 28;
 constexpr float kRate = 1e-3f;
 
 // Returns kWeights numbers: `tile`, repeated with rotation.
-DeviceArray<float> Spread(const std::vector<float>& tile, DeviceStream& stream) {
-  const DeviceArray<float> small = OnDevice(std::span<const float>(tile), stream);
-  DeviceArray<float> out(kWeights);
+Buffer<float> Spread(const std::vector<float>& tile) {
+  const Buffer<float> small = CopyAt(tile, ThreadPlace());
+  Buffer<float> out(ThreadPlace(), kWeights);
   size_t offset = 0;
   for (size_t begin = 0; begin < kWeights;) {
     const size_t piece = std::min(kWeights - begin, tile.size() - offset);
-    device_memory::CopyWithin(
-        small.data() + offset, out.data() + begin, piece * sizeof(float), stream);
+    CopyMatrix<float>(small.View().Columns(offset, piece), out.View().Columns(begin, piece));
     begin += piece;
     offset = (offset + piece + 999983) % tile.size();
   }
-  stream.Wait();
   return out;
 }
 
 // Data shared by all rows of a format.
 struct Arrays {
   FormatSpec format;
-  DeviceArray<float> weights, update, out;
+  Buffer<float> weights, update, out;
   UpdateState state;  // master-fp32, kahan: the weights or zeros; split-master: zeros
-
-  template <typename T>
-  static MatrixSpan<T> Matrix(T* data) {
-    return {data, MatrixShape{1, kWeights}, ThreadPlace()};
-  }
 };
 
 std::shared_ptr<Arrays> ArraysOf(const std::string& format) {
@@ -65,15 +58,14 @@ std::shared_ptr<Arrays> ArraysOf(const std::string& format) {
   if (last.second != nullptr && last.first == format) return last.second;
   last.second.reset();  // frees the large arrays before the new ones are allocated
   auto arrays = std::make_shared<Arrays>();
-  DeviceStream& stream = ThreadStream();
   arrays->format = ParseFormat(format).spec;
   std::vector<float> draws(size_t{1} << 22);
   FillNormal({1, 0}, 0, draws);
   FakeQuantize(MakeEncodePlan(arrays->format, {}, Overflow::kSaturate), draws, draws);
-  arrays->weights = Spread(draws, stream);
+  arrays->weights = Spread(draws);
   FillNormal({1, 1}, 0, draws);
-  arrays->update = Spread(draws, stream);
-  arrays->out = DeviceArray<float>(kWeights);
+  arrays->update = Spread(draws);
+  arrays->out = Buffer<float>(ThreadPlace(), kWeights);
   last = {format, arrays};
   return arrays;
 }
@@ -81,21 +73,17 @@ std::shared_ptr<Arrays> ArraysOf(const std::string& format) {
 // Creates the initial state of a rule for the weights.
 void StartState(const UpdateRule& rule, Arrays& arrays) {
   arrays.state = {};
-  DeviceStream& stream = ThreadStream();
-  constexpr size_t kBytes = kWeights * sizeof(float);
-  if (rule.kind == UpdateKind::kMasterFp32 || rule.kind == UpdateKind::kKahan) {
+  const auto clear = [](auto view) {
+    device_memory::FillBytes(view.data, 0, view.Bytes(), ThreadStream());
+  };
+  if (rule.kind == UpdateKind::kMasterFp32) arrays.state.values = arrays.weights;
+  if (rule.kind == UpdateKind::kKahan) {
     arrays.state.values.EnsureAt(ThreadPlace());
-    float* const values = arrays.state.values.Resize(1, kWeights).data;
-    if (rule.kind == UpdateKind::kKahan) {
-      device_memory::FillBytes(values, 0, kBytes, stream);
-    } else {
-      device_memory::CopyWithin(arrays.weights.data(), values, kBytes, stream);
-    }
+    clear(arrays.state.values.Renew(kWeights));
   }
   if (rule.kind == UpdateKind::kSplitMaster) {
     arrays.state.words.EnsureAt(ThreadPlace());
-    uint16_t* const words = arrays.state.words.Resize(1, kWeights).data;
-    device_memory::FillBytes(words, 0, kWeights * sizeof(uint16_t), stream);
+    clear(arrays.state.words.Renew(kWeights));
   }
 }
 
@@ -112,19 +100,18 @@ double BytesOf(const UpdateRule& rule) {
 }
 
 DeviceLaunch CopyOf(const std::string& format) {
-  return [arrays = ArraysOf(format)](int i, DeviceStream& stream) {
-    const DeviceArray<float>& from = i % 2 == 0 ? arrays->weights : arrays->update;
-    device_memory::CopyWithin(from.data(), arrays->out.data(), kWeights * sizeof(float), stream);
+  return [arrays = ArraysOf(format)](int i) {
+    const Buffer<float>& from = i % 2 == 0 ? arrays->weights : arrays->update;
+    CopyMatrix<float>(from.View(), arrays->out.View());
   };
 }
 
 DeviceLaunch RoundStepOf(const std::string& format, const Rounding& rounding) {
   auto arrays = ArraysOf(format);
   const EncodePlan plan = MakeEncodePlan(arrays->format, rounding, Overflow::kSaturate);
-  return [arrays, plan](int, DeviceStream& stream) {
-    const Arrays& on = *arrays;
-    RoundStep(
-        plan, on.weights.span(), on.update.span(), kRate, arrays->out.span(), stream, {{1, 2}, 0});
+  return [arrays, plan](int) {
+    Arrays& on = *arrays;
+    RoundStep(plan, on.weights.View(), on.update.View(), kRate, on.out.View(), {{1, 2}, 0});
   };
 }
 
@@ -134,15 +121,11 @@ DeviceLaunch ApplyOf(const std::string& format,
                      std::shared_ptr<UpdateOutcome> outcome) {
   auto arrays = ArraysOf(format);
   StartState(rule, *arrays);
-  // ApplyUpdate uses ThreadStream(), as MedianSeconds does.
-  return [arrays, rule, outcome](int i, DeviceStream&) {
-    const WeightUpdate step{arrays->format,
-                            Arrays::Matrix<const float>(arrays->weights.data()),
-                            Arrays::Matrix<const float>(arrays->update.data()),
-                            kRate,
-                            0};
+  return [arrays, rule, outcome](int i) {
+    Arrays& on = *arrays;
+    const WeightUpdate step{on.format, on.weights.View(), on.update.View(), kRate, 0};
     const RandomStream random{1, static_cast<uint64_t>(i)};
-    *outcome = ApplyUpdate(rule, step, random, arrays->state, Arrays::Matrix(arrays->out.data()));
+    *outcome = ApplyUpdate(rule, step, random, on.state, on.out.View());
   };
 }
 

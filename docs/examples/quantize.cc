@@ -45,9 +45,9 @@ void Run() {
       .rounding = {.mode = numsim::RoundingMode::kStochastic, .random_bits = 16},
       .layout = numsim::ParseScaleLayout("row"),
       .random = {.stream = {.seed = 1, .stream = 0}}};
-  const numsim::QuantizedMatrix codes_x = numsim::Quantize(x, kShapeX, options);
+  const numsim::QuantizedMatrix codes_x = numsim::Quantize(HostMatrix(x, kShapeX), options);
   options.random.stream.stream = 1;
-  const numsim::QuantizedMatrix codes_w = numsim::Quantize(w, kShapeW, options);
+  const numsim::QuantizedMatrix codes_w = numsim::Quantize(HostMatrix(w, kShapeW), options);
   PrintScales("x", codes_x.Scales());
   PrintScales("w", codes_w.Scales());
 

@@ -78,7 +78,11 @@ void Compute(const LinearRecipe& recipe,
   Linear layer(recipe);
   LinearSaved kept;
   const RandomStream random{seed, kLayerStream};
-  layer.Forward(operands.x, operands.w, shape, products.y, kept, random);
+  layer.Forward(HostMatrix(operands.x, shape.X()),
+                HostMatrix(operands.w, shape.W()),
+                products.y,
+                kept,
+                random);
   layer.Backward(operands.g, operands.w, kept, products.dx, products.dw, random);
 }
 

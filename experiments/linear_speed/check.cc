@@ -91,7 +91,7 @@ QuantizedMatrix QuantizeVectors(const OperandRecipe& recipe,
   options.scale_rule = recipe.scale_rule;
   const std::vector<float> values = GatherVectors(operand, vectors);
   if (recipe.Unscaled() || recipe.layout.granularity == Granularity::kRow) {
-    return Quantize(values, shape, options);
+    return Quantize(HostMatrix(values, shape), options);
   }
   NUMSIM_CHECK(recipe.layout.granularity == Granularity::kTensor, "{}", ToString(recipe.layout));
   const Scale scale = MakeScale(options.format, operand.tensor->Absmax(), recipe.scale_rule);
@@ -181,8 +181,8 @@ std::vector<float> TiledNormals::Values() const {
 }
 
 LayerTensors::LayerTensors(LinearShape shape, uint64_t seed, size_t tile)
-    : x({seed, kStreamX}, {shape.tokens, shape.in}, tile),
-      w({seed, kStreamW}, {shape.out, shape.in}, tile),
+    : x({seed, kStreamX}, shape.X(), tile),
+      w({seed, kStreamW}, shape.W(), tile),
       g({seed, kStreamG}, {shape.tokens, shape.out}, tile) {}
 
 MatrixShape ResultShape(LinearShape shape, LinearGemm product) {
@@ -190,11 +190,11 @@ MatrixShape ResultShape(LinearShape shape, LinearGemm product) {
     case LinearGemm::kForward:
       return {shape.tokens, shape.out};
     case LinearGemm::kInputGradient:
-      return {shape.tokens, shape.in};
+      return shape.X();
     case LinearGemm::kWeightGradient:
       break;
   }
-  return {shape.out, shape.in};
+  return shape.W();
 }
 
 std::optional<SampledProduct> SampleOnCpu(const LinearRecipe& recipe,

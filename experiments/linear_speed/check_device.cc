@@ -8,7 +8,7 @@
 #include "experiments/linear_speed/operands_device.h"
 #include "experiments/linear_speed/timing.h"
 #include "numsim/base/error.h"
-#include "numsim/quantize/quantize_device.h"
+#include "numsim/quantize/quantize.h"
 
 namespace numsim::experiments::linear_speed {
 namespace {
@@ -43,7 +43,8 @@ HostResults RunOnHost(const LinearRecipe& recipe, const LayerTensors& tensors) {
       std::vector<float>(g.size()), std::vector<float>(x.size()), std::vector<float>(w.size())};
   Linear layer(recipe);
   LinearSaved saved;
-  layer.Forward(x, w, kSmall, results.y, saved, {0, kLayerStream});
+  layer.Forward(
+      HostMatrix(x, kSmall.X()), HostMatrix(w, kSmall.W()), results.y, saved, {0, kLayerStream});
   layer.Backward(g, w, saved, results.dx, results.dw, {0, kLayerStream});
   return results;
 }
@@ -65,13 +66,13 @@ std::string Where(const std::string& name, LinearGemm product) {
 }
 
 // Returns the codes of the device's result at the elements of `sample`.
-std::vector<uint16_t> Gather(In<float> result, const SampledProduct& sample, DeviceStream& stream) {
-  const auto* codes = reinterpret_cast<const uint16_t*>(result.data);
+std::vector<uint16_t> Gather(MatrixSpan<const uint16_t> result, const SampledProduct& sample) {
+  DeviceStream& stream = result.place.Stream();
   std::vector<uint16_t> gathered(sample.codes.size());
   for (size_t i = 0; i < gathered.size(); ++i) {
     const size_t row = sample.rows[i / sample.cols.size()];
     const size_t col = sample.cols[i % sample.cols.size()];
-    device_memory::CopyOut(codes + row * result.cols + col, &gathered[i], sizeof(uint16_t), stream);
+    device_memory::CopyOut(result.Row(row) + col, &gathered[i], sizeof(uint16_t), stream);
   }
   stream.Wait();
   return gathered;
@@ -85,21 +86,18 @@ void CheckSmallLayer(const LinearRecipe& recipe, const std::string& name) {
   const LinearRecipe stated = Stated(recipe);
   const LayerTensors tensors(kSmall, 0);
   const HostResults expected = RunOnHost(stated, tensors);
-  DeviceStream& stream = ThreadStream();
-  DeviceOperands on(tensors, stream);
-  on.SpoilResults(stream);
+  DeviceOperands on(tensors);
+  on.SpoilResults();
   Linear layer(stated, ThreadPlace());
   LinearSaved saved;
   on.Run(layer, saved, {0, kLayerStream});
   for (const LinearGemm product : kProducts) {
     if (stated[product].accumulation.kind == AccumulationKind::kLibrary) continue;
     const MatrixShape shape = ResultShape(kSmall, product);
-    const DeviceSpan<const uint16_t> result(reinterpret_cast<uint16_t*>(on.Result(product).data),
-                                            shape.Elements());
     CompareSample(Where(name, product),
                   shape,
                   Everything(shape, expected.Of(product)),
-                  OnHost(result, stream));
+                  ToVector(on.Result(product).Bf16()));
   }
 }
 
@@ -107,12 +105,11 @@ size_t CheckProduct(const LinearRecipe& recipe,
                     const std::string& name,
                     LinearGemm product,
                     const LayerTensors& tensors,
-                    DeviceOperands& on,
-                    DeviceStream& stream) {
-  const In<float> result = on.Result(product);
-  DeviceArray<float> absmax(1);
-  AbsmaxOfAll(result, absmax.span());
-  if (std::isnan(OnHost(DeviceSpan<const float>(absmax.span()), stream)[0])) {
+                    DeviceOperands& on) {
+  const ConstFloatSpan result = on.Result(product);
+  Buffer<float> absmax(result.place, 1);
+  AbsmaxOfAll(result, absmax.View());
+  if (std::isnan(ToVector(absmax.View())[0])) {
     throw Error::Format("{}: a NaN or an unwritten element in {} x {}",
                         Where(name, product),
                         result.rows,
@@ -121,7 +118,7 @@ size_t CheckProduct(const LinearRecipe& recipe,
   const WithoutDevice host;
   const std::optional<SampledProduct> sample = SampleOnCpu(recipe, product, tensors);
   if (!sample.has_value()) return 0;
-  CompareSample(Where(name, product), result.Shape(), *sample, Gather(result, *sample, stream));
+  CompareSample(Where(name, product), result.Shape(), *sample, Gather(result.Bf16(), *sample));
   return sample->codes.size();
 }
 

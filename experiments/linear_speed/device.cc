@@ -70,14 +70,14 @@ class DeviceStopwatch {
   void Check(const TimedLayer& layer, const LayerTensors& tensors, DeviceOperands& on) {
     const std::string name = LayerName(layer);
     CheckSmallLayer(layer.recipe, name);
-    on.SpoilResults(stream_);
+    on.SpoilResults();
     on.Run(linear_, saved_, {});
     constexpr LinearOp kProductSteps[] = {LinearOp::kForwardProduct,
                                           LinearOp::kInputGradientProduct,
                                           LinearOp::kWeightGradientProduct};
     for (const LinearGemm product : kProducts) {
       const auto step = static_cast<size_t>(kProductSteps[static_cast<size_t>(product)]);
-      times_.checked[step] = CheckProduct(layer.recipe, name, product, tensors, on, stream_);
+      times_.checked[step] = CheckProduct(layer.recipe, name, product, tensors, on);
     }
     times_.kept_bytes = saved_.Bytes();
   }
@@ -113,16 +113,16 @@ class DeviceStopwatch {
 struct TrialOnDevice {
   LayerTensors tensors;
   std::vector<DeviceOperands> sets;
-  DeviceArray<uint8_t> lead_in;
+  Buffer<uint8_t> lead_in;
   size_t next = 0;
 
-  TrialOnDevice(LinearShape shape, uint64_t seed, DeviceStream& stream)
+  TrialOnDevice(LinearShape shape, uint64_t seed)
       : tensors(shape, seed),
-        sets(MakeDeviceSets(tensors, kRotatedBytes, stream)),
-        lead_in(kLeadInBytes) {}
+        sets(MakeDeviceSets(tensors, kRotatedBytes)),
+        lead_in(ThreadPlace(), kLeadInBytes) {}
 
   DeviceOperands& NextSet() { return sets[next++ % sets.size()]; }
-  size_t Bytes() const { return sets.size() * sets[0].Bytes() + lead_in.size(); }
+  size_t Bytes() const { return sets.size() * sets[0].Bytes() + kLeadInBytes; }
 };
 
 // Checks and times the layers of a group. Appends to `times`, which is indexed like `layers`.
@@ -140,7 +140,7 @@ void TimeGroup(const Settings& settings,
   }
   const auto run = [&] {
     for (int i = 0; i < kLeadIns; ++i) {
-      device_memory::FillBytes(on.lead_in.data(), 0, on.lead_in.size(), stream);
+      device_memory::FillBytes(on.lead_in.View().data, 0, kLeadInBytes, stream);
     }
     for (const auto& watch : watches) watch->RunWhole(seed, on.NextSet());
     for (const auto& watch : watches) watch->RunSteps(seed, on.NextSet());
@@ -176,7 +176,7 @@ Rows MeasureOnDevice(const Settings& settings, const Trial& trial) {
   const LinearShape shape = ShapeOf(trial);
   const std::vector<TimedLayer> layers = TimedLayers(settings);
   std::vector<LayerTimes> times(layers.size());
-  TrialOnDevice on(shape, trial.seed, ThreadStream());
+  TrialOnDevice on(shape, trial.seed);
   const auto memory =
       static_cast<size_t>(kMemoryShare * static_cast<double>(Device().memory_bytes));
   const size_t left = memory - std::min(memory, on.Bytes());

@@ -31,7 +31,7 @@ size_t InnerOf(LinearShape shape, LinearGemm product) {
 bool FitsDevice(const LinearRecipe& recipe, LinearShape shape) {
   for (const LinearGemm product : kProducts) {
     const bool integers = MultipliesIntegers(recipe[product]);
-    if (integers && InnerOf(shape, product) > kMostInt8Products) return false;
+    if (integers && InnerOf(shape, product) > kMostProductsOfAnyInt8) return false;
   }
   return true;
 }

@@ -45,7 +45,7 @@ constexpr std::string_view kDescription =
     "layer, bit for bit, in GEMMs whose accumulation mode the CPU emulates, and some elements of\n"
     "each GEMM at the size that is timed. A difference ends the run. If all layers together do\n"
     "not fit into the device's memory, they are timed in groups, each with `standard`. Layers\n"
-    "with int8 sums of more than 133144 terms are left out at that size. --preset paper has the\n"
+    "with int8 sums of more than 131071 terms are left out at that size. --preset paper has the\n"
     "sizes of Figures 6 and 7. Each seed times every size anew.";
 
 std::vector<Option> Options() {

@@ -84,7 +84,8 @@ class Stopwatch {
     StepClock clock;
     const RandomStream random{seed, kLayerStream};
     const Clock::time_point begin = Clock::now();
-    linear_.Forward(on.x, on.w, shape, on.y, saved_, random, &clock);
+    linear_.Forward(
+        HostMatrix(on.x, shape.X()), HostMatrix(on.w, shape.W()), on.y, saved_, random, &clock);
     linear_.Backward(on.g, on.w, saved_, on.dx, on.dw, random, &clock);
     double rest = SecondsSince(begin);
     for (size_t i = 0; i < kSteps; ++i) {

@@ -9,23 +9,21 @@
 
 namespace numsim::experiments::linear_speed {
 
-// Operands and results, all in bf16.
+// Operands and results, all in bf16, in the memory of the thread's device.
 class DeviceOperands {
  public:
-  DeviceOperands(const LayerTensors& tensors, DeviceStream& stream);
-  // Copies the operands and allocates new memory for the results.
-  DeviceOperands(const DeviceOperands& other, DeviceStream& stream);
+  explicit DeviceOperands(const LayerTensors& tensors);
 
-  In<float> X() const { return View(x_, x_shape_); }
-  In<float> W() const { return View(w_, w_shape_); }
-  In<float> G() const { return View(g_, g_shape_); }
-  MatrixSpan<float> Y() { return View(y_, g_shape_); }
-  MatrixSpan<float> Dx() { return View(dx_, x_shape_); }
-  MatrixSpan<float> Dw() { return View(dw_, w_shape_); }
-  MatrixSpan<float> Result(LinearGemm product);
+  ConstFloatSpan X() const { return x_.View(); }
+  ConstFloatSpan W() const { return w_.View(); }
+  ConstFloatSpan G() const { return g_.View(); }
+  FloatSpan Y() { return y_.View(); }
+  FloatSpan Dx() { return dx_.View(); }
+  FloatSpan Dw() { return dw_.View(); }
+  FloatSpan Result(LinearGemm product);
 
   // Sets all three results to NaN, so that unwritten elements are detected.
-  void SpoilResults(DeviceStream& stream);
+  void SpoilResults();
 
   // Enqueues a forward and a backward pass.
   void Run(Linear& layer,
@@ -33,24 +31,15 @@ class DeviceOperands {
            RandomStream random,
            LinearObserver* observer = nullptr);
 
-  size_t Bytes() const { return 2 * sizeof(uint16_t) * (x_.size() + w_.size() + g_.size()); }
+  size_t Bytes() const { return 2 * (X().Bytes() + W().Bytes() + G().Bytes()); }
 
  private:
-  using Codes = DeviceArray<uint16_t>;
-
-  static MatrixSpan<float> View(const Codes& codes, MatrixShape shape) {
-    return FloatMatrix(codes.data(), Element::kBfloat16, shape, ThreadPlace());
-  }
-
-  MatrixShape x_shape_, w_shape_, g_shape_;
-  Codes x_, w_, g_, y_, dx_, dw_;
+  FloatBuffer x_, w_, g_, y_, dx_, dw_;
 };
 
 // Returns sets of the same operands that together take at least `bytes` bytes: at least one set and
 // at most 256.
-std::vector<DeviceOperands> MakeDeviceSets(const LayerTensors& tensors,
-                                           size_t bytes,
-                                           DeviceStream& stream);
+std::vector<DeviceOperands> MakeDeviceSets(const LayerTensors& tensors, size_t bytes);
 
 // Compares the device's results for a small layer with the CPU's, bit for bit in all elements.
 // Skips GEMMs under the accumulation mode `library`; on Hopper GPUs that mode is replaced by the
@@ -65,7 +54,6 @@ size_t CheckProduct(const LinearRecipe& recipe,
                     const std::string& name,
                     LinearGemm product,
                     const LayerTensors& tensors,
-                    DeviceOperands& on,
-                    DeviceStream& stream);
+                    DeviceOperands& on);
 
 }  // namespace numsim::experiments::linear_speed

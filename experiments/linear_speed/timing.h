@@ -60,7 +60,7 @@ Rows OperationRows(const Trial& trial,
 Rows MeasureOnDevice(const Settings& settings, const Trial& trial);
 
 // Returns true if the layer's GEMMs can run on a device at that size: the inner dimension of int8
-// GEMMs is limited to kMostInt8Products (gemm/gemm_device.h).
+// GEMMs is limited to kMostProductsOfAnyInt8 (gemm/gemm_device.h).
 bool FitsDevice(const LinearRecipe& recipe, LinearShape shape);
 
 // Returns an upper bound of a layer's device memory in bytes, without its operands and results.

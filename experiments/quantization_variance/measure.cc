@@ -219,7 +219,7 @@ void MeasureBatch(const Batch& batch,
 void AddRowMaxima(const Batch& batch, Moments& maxima) {
   std::vector<float> absmax(batch.shape.rows);
   for (const std::vector<float>* values : {&batch.u, &batch.v}) {
-    Absmax(*values, batch.shape, {Granularity::kRow, 0}, absmax);
+    Absmax(HostMatrix(*values, batch.shape), {Granularity::kRow, 0}, absmax);
     for (const float x : absmax) maxima.Add(static_cast<double>(x));
   }
 }

@@ -114,7 +114,7 @@ TEST_F(ScaledCast, EqualsTheLibrary) {
       options.rounding = {RoundingMode::kStochastic, StochasticVariant::kA, 9};
       options.layout = ParseScaleLayout(granularity);
       options.random = {{5, 0}, 0};
-      const QuantizedMatrix expected = Quantize(values, {21, 10}, options);
+      const QuantizedMatrix expected = Quantize(HostMatrix(values, {21, 10}), options);
       const Array codes = GetNpy("codes.npy"), scales = GetNpy("s.npy");
       EXPECT_EQ(Floats(scales.Data<float>(), scales.Data<float>() + scales.Elements()),
                 ScalesOf(expected));
@@ -165,8 +165,8 @@ class ScaledCastAndGemm : public ScaledCast {
     return GetFloats("out.npy", {kRowsA, kRowsB});
   }
   static Floats LibraryProduct(const Floats& a, const Floats& b, const QuantizeOptions& options) {
-    const QuantizedMatrix left = Quantize(a, {kRowsA, kInner}, options);
-    const QuantizedMatrix right = Quantize(b, {kRowsB, kInner}, options);
+    const QuantizedMatrix left = Quantize(HostMatrix(a, {kRowsA, kInner}), options);
+    const QuantizedMatrix right = Quantize(HostMatrix(b, {kRowsB, kInner}), options);
     Floats out(kRowsA * kRowsB);
     Gemm(AsOperand(left, false), AsOperand(right, false), ParseAccumulationMode("hopper-fp8"), out);
     return out;
@@ -223,9 +223,9 @@ TEST_F(ScaledCastAndGemm, RowsBesideBlocks) {
   QuantizeOptions options;
   options.format = ParseFormat("e4m3fn").spec;
   options.layout = ParseScaleLayout("block:8");
-  const QuantizedMatrix left = Quantize(a_, {kRowsA, kInner}, options);
+  const QuantizedMatrix left = Quantize(HostMatrix(a_, {kRowsA, kInner}), options);
   options.layout = ParseScaleLayout("row");
-  const QuantizedMatrix right = Quantize(b_, {kRowsB, kInner}, options);
+  const QuantizedMatrix right = Quantize(HostMatrix(b_, {kRowsB, kInner}), options);
   Floats expected(kRowsA * kRowsB);
   Gemm(AsOperand(left, false), AsOperand(right, false), ParseAccumulationMode("fp32"), expected);
   EXPECT_EQ(out, expected);

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "numsim/arith/accumulation_mode.h"
-#include "tests/arith/judged_rules.h"
+#include "tests/arith/judged_modes.h"
 
 namespace numsim {
 namespace {

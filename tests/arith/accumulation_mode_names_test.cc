@@ -10,7 +10,7 @@
 #include "numsim/base/error.h"
 #include "numsim/formats/format_table.h"
 #include "numsim/formats/named_formats.h"
-#include "tests/arith/judged_rules.h"
+#include "tests/arith/judged_modes.h"
 #include "tests/support/error_of.h"
 
 namespace numsim {

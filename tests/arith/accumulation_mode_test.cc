@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "numsim/formats/format_table.h"
-#include "tests/arith/judged_rules.h"
+#include "tests/arith/judged_modes.h"
 #include "tests/support/dot_operands.h"
 #include "tests/support/special_values.h"
 
@@ -71,10 +71,10 @@ void ForRandomOperands(int repetitions, const Check& check) {
   }
 }
 
-class RandomOperands : public testing::TestWithParam<JudgedRule> {};
+class RandomOperands : public testing::TestWithParam<JudgedMode> {};
 
 TEST_P(RandomOperands, SumAsExactNumbersSay) {
-  const JudgedRule& judged = GetParam();
+  const JudgedMode& judged = GetParam();
   ForRandomOperands(2,
                     [&](const FormatSpec& fa,
                         const std::vector<float>& a,
@@ -89,8 +89,8 @@ TEST_P(RandomOperands, SumAsExactNumbersSay) {
 
 INSTANTIATE_TEST_SUITE_P(Accumulate,
                          RandomOperands,
-                         testing::ValuesIn(JudgedRules()),
-                         [](const testing::TestParamInfo<JudgedRule>& param) {
+                         testing::ValuesIn(JudgedModes()),
+                         [](const testing::TestParamInfo<JudgedMode>& param) {
                            std::string name =
                                fmt::format("{}_{}",
                                            param.index,
@@ -123,7 +123,7 @@ TEST(AccumulateExact, IsTheSumRoundedToOdd) {
 TEST(Accumulate, IsExactWhereNothingIsRounded) {
   // Sums of products of small integers: below 2^11, so every mode but narrow ones is exact.
   oracle::TestRandom random(7);
-  for (const JudgedRule& judged : JudgedRules()) {
+  for (const JudgedMode& judged : JudgedModes()) {
     if (judged.mode.kind == AccumulationKind::kFormat && judged.mode.format != kFp32) continue;
     if (judged.mode.kind == AccumulationKind::kFormatUnfused && judged.mode.format != kFp32)
       continue;

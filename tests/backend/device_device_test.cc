@@ -1,4 +1,6 @@
 // Memory, streams, events and errors of a device.
+#include <gmock/gmock.h>
+
 #include <algorithm>
 #include <cctype>
 #include <chrono>
@@ -43,96 +45,131 @@ TEST_F(OfTheDevice, ItsDescriptionIsPlausible) {
 TEST_F(OfTheDevice, WhatIsCopiedInComesBack) {
   for (const size_t size : {size_t{0}, size_t{1}, size_t{1000}, (size_t{1} << 20) + 3}) {
     const std::vector<uint32_t> values = Counting(size);
-    const DeviceArray<uint32_t> array = OnDevice(values, stream());
-    EXPECT_EQ(array.size(), size);
-    EXPECT_EQ(OnHost(array, stream()), values) << size;
+    const Buffer<uint32_t> buffer = CopyAt(values, place());
+    EXPECT_EQ(buffer.View().Elements(), size);
+    EXPECT_EQ(ToVector(buffer.View()), values) << size;
   }
 }
 
 TEST_F(OfTheDevice, PartsOfArraysAreCopiedAndFilledAlone) {
-  DeviceArray<uint32_t> array = OnDevice(Counting(100), stream());
-  const DeviceSpan<uint32_t> all = array.span();
-  device_memory::CopyWithin(all.data() + 10, all.data() + 50, 5 * sizeof(uint32_t), stream());
-  device_memory::FillBytes(all.data() + 20, 0xA5, 3 * sizeof(uint32_t), stream());
+  Buffer<uint32_t> buffer = CopyAt(Counting(100), place());
+  const MatrixSpan<uint32_t> all = buffer.View();
+  CopyMatrix<uint32_t>(all.Columns(10, 5), all.Columns(50, 5));
+  device_memory::FillBytes(all.data + 20, 0xA5, 3 * sizeof(uint32_t), stream());
   std::vector<uint32_t> expected = Counting(100);
   std::copy_n(expected.begin() + 10, 5, expected.begin() + 50);
   std::fill_n(expected.begin() + 20, 3, 0xA5A5A5A5u);
-  EXPECT_EQ(OnHost(array, stream()), expected);
-
-  std::vector<uint32_t> part(7);
-  CopyToHost(DeviceSpan<const uint32_t>(all.subspan(48, 7)), std::span(part), stream());
+  EXPECT_EQ(ToVector(all), expected);
+  const std::vector<uint32_t> part = ToVector(all.Columns(48, 7));
   EXPECT_TRUE(std::equal(part.begin(), part.end(), expected.begin() + 48));
+  EXPECT_EQ(device_memory::Fetch(all.data + 48, 7, stream()), part);
 }
 
 TEST_F(OfTheDevice, CopiesOfNothingDoNothing) {
-  const std::vector<float> none;
-  const DeviceArray<float> array = OnDevice(none, stream());
-  EXPECT_EQ(array.data(), nullptr);
+  const Buffer<float> buffer = CopyAt(std::vector<float>(), place());
+  EXPECT_EQ(buffer.View().data, nullptr);
   device_memory::CopyWithin(nullptr, nullptr, 0, stream());
   device_memory::FillBytes(nullptr, 1, 0, stream());
-  EXPECT_TRUE(OnHost(array, stream()).empty());
+  EXPECT_TRUE(ToVector(buffer.View()).empty());
   stream().Wait();
 }
 
 TEST_F(OfTheDevice, MemoryIsAlignedTo256Bytes) {
   for (size_t bytes = 1; bytes < 3000; bytes = 3 * bytes + 1) {
-    const DeviceArray<uint8_t> array(bytes);
-    EXPECT_EQ(reinterpret_cast<uintptr_t>(array.data()) % 256, 0u) << bytes;
+    const Buffer<uint8_t> buffer(place(), bytes);
+    EXPECT_EQ(reinterpret_cast<uintptr_t>(buffer.View().data) % 256, 0u) << bytes;
   }
 }
 
-TEST_F(OfTheDevice, ReserveGrowsAndNeverShrinks) {
-  DeviceArray<uint32_t> array;
-  array.Reserve(10);
-  EXPECT_EQ(array.size(), 10u);
-  uint32_t* const data = array.data();
-  array.Reserve(4);
-  EXPECT_EQ(array.size(), 10u);
-  EXPECT_EQ(array.data(), data);
-  array.Reserve(1 << 20);
-  EXPECT_EQ(array.size(), size_t{1} << 20);
-  const std::vector<uint32_t> values = Counting(size_t{1} << 20);
-  CopyToDevice(std::span<const uint32_t>(values), array.span(), stream());
-  EXPECT_EQ(OnHost(array, stream()), values);
+TEST_F(OfTheDevice, BuffersGrowAndNeverShrink) {
+  Buffer<uint32_t> buffer(place());
+  uint32_t* const data = buffer.Renew(10).data;
+  EXPECT_EQ(buffer.Renew(4).data, data);
+  EXPECT_EQ(buffer.Renew(2, 5).data, data);
+  const std::vector<uint32_t> values = Counting(10);
+  CopyMatrix<uint32_t>(values, buffer.View());
+  const size_t many = size_t{1} << 20;
+  buffer.Resize(1, many);
+  EXPECT_EQ(ToVector(buffer.View().Columns(0, 10)), values);
+  CopyMatrix<uint32_t>(Counting(many), buffer.View());
+  EXPECT_EQ(ToVector(buffer.View()), Counting(many));
 }
 
 // Half of the memory fits beside nothing but itself.
-TEST_F(OfTheDevice, ReserveGivesTheOldMemoryBackFirst) {
+TEST_F(OfTheDevice, RenewGivesTheOldMemoryBackFirst) {
   const size_t half = Device().memory_bytes / 100 * 55;
-  DeviceArray<uint8_t> array;
-  const std::string error = ErrorOf([&] { array.Reserve(half); });
+  Buffer<uint8_t> buffer(place());
+  const std::string error = ErrorOf([&] { buffer.Renew(half); });
   if (error != kNoError) GTEST_SKIP() << "others use this device: " << error;
-  array.Reserve(half + 1);
-  EXPECT_EQ(array.size(), half + 1);
+  buffer.Renew(half + 1);
+  EXPECT_EQ(buffer.View().Elements(), half + 1);
 }
 
-TEST_F(OfTheDevice, AMovedArrayOwnsWhatTheOtherDid) {
-  DeviceArray<uint32_t> first = OnDevice(Counting(5), stream());
-  uint32_t* const data = first.data();
-  DeviceArray<uint32_t> second = std::move(first);
-  EXPECT_EQ(second.data(), data);
-  EXPECT_EQ(second.size(), 5u);
-  EXPECT_EQ(OnHost(second, stream()), Counting(5));
+TEST_F(OfTheDevice, AMovedBufferOwnsWhatTheOtherDid) {
+  Buffer<uint32_t> first = CopyAt(Counting(5), place());
+  const uint32_t* const data = first.View().data;
+  const Buffer<uint32_t> second = std::move(first);
+  EXPECT_EQ(second.View().data, data);
+  EXPECT_EQ(ToVector(second.View()), Counting(5));
+}
+
+// The memory stays with its owner, and what does not fit is refused, not allocated.
+TEST_F(OfTheDevice, BorrowedMemoryIsUsedAndNotFreed) {
+  Buffer<uint32_t> owner = CopyAt(Counting(100), place());
+  const size_t before = AllocatedDeviceBytes();
+  {
+    Buffer<uint32_t> borrower(place(), 7);
+    borrower.Borrow(owner.View().Columns(64, 20));
+    EXPECT_EQ(AllocatedDeviceBytes(), before);
+    EXPECT_EQ(borrower.Renew(4, 5).data, owner.View().data + 64);
+    CopyMatrix<uint32_t>(std::vector<uint32_t>(20, 7), borrower.View());
+    EXPECT_EQ(borrower.Resize(1, 3).data, owner.View().data + 64);
+    const Buffer<uint32_t> copy = borrower;  // has memory of its own
+    EXPECT_NE(copy.View().data, borrower.View().data);
+    const Buffer<uint32_t> moved = std::move(borrower);
+    EXPECT_EQ(moved.View().data, owner.View().data + 64);
+  }
+  EXPECT_EQ(AllocatedDeviceBytes(), before);
+  std::vector<uint32_t> expected = Counting(100);
+  std::fill_n(expected.begin() + 64, 20, 7u);
+  EXPECT_EQ(ToVector(owner.View()), expected);
+}
+
+TEST_F(OfTheDevice, BorrowedMemoryThatIsTooSmallOrElsewhereIsAnError) {
+  Buffer<uint32_t> owner(place(), 100), borrower(place());
+  borrower.Borrow(owner.View());
+  const std::string error =
+      "Buffer: 101 elements, expected at most the 100 of the memory of another owner";
+  EXPECT_EQ(ErrorOf([&] { borrower.Renew(101); }), error);
+  EXPECT_EQ(ErrorOf([&] { borrower.Resize(1, 101); }), error);
+  EXPECT_EQ(borrower.Renew(100).data, owner.View().data);  // as before
+  std::vector<uint32_t> here(4);
+  EXPECT_EQ(
+      ErrorOf([&] { borrower.Borrow(here); }),
+      "Buffer: memory of 1 x 4 elements with stride 4 on the host, expected contiguous memory "
+      "on the device");
+  const MatrixSpan<uint32_t> parts = owner.View().As(10, 10).Columns(0, 5);
+  EXPECT_THAT(ErrorOf([&] { borrower.Borrow(parts); }),
+              HasSubstr("10 x 5 elements with stride 10"));
 }
 
 TEST_F(OfTheDevice, TooMuchMemoryIsAnErrorThatNamesCallAndSizeAndIsThenForgotten) {
   const size_t bytes = size_t{1} << 60;
-  const std::string message = ErrorOf([&] { DeviceArray<uint8_t>{bytes}; });
+  const std::string message = ErrorOf([&] { Buffer<uint8_t>(place(), bytes); });
   EXPECT_THAT(message, HasSubstr("cudaMalloc, 1152921504606846976 bytes: "));
   // No later call is blamed for it.
-  const DeviceArray<uint32_t> array = OnDevice(Counting(9), stream());
-  EXPECT_EQ(OnHost(array, stream()), Counting(9));
+  EXPECT_EQ(ToVector(CopyAt(Counting(9), place()).View()), Counting(9));
   stream().Wait();
 }
 
 TEST_F(OfTheDevice, ACopyThatCudaRefusesIsAnErrorThatNamesCallAndSizeAndIsThenForgotten) {
-  DeviceArray<uint32_t> array(4);
+  Buffer<uint32_t> buffer(place(), 4);
   // No address of the device, nor one of the host that could be read.
-  const std::string message = ErrorOf(
-      [&] { device_memory::CopyWithin(nullptr, array.data(), 4 * sizeof(uint32_t), stream()); });
+  const std::string message = ErrorOf([&] {
+    device_memory::CopyWithin(nullptr, buffer.View().data, 4 * sizeof(uint32_t), stream());
+  });
   EXPECT_THAT(message, HasSubstr("cudaMemcpyAsync, 16 bytes on the device: "));
-  const DeviceArray<uint32_t> other = OnDevice(Counting(9), stream());
-  EXPECT_EQ(OnHost(other, stream()), Counting(9));
+  EXPECT_EQ(ToVector(CopyAt(Counting(9), place()).View()), Counting(9));
 }
 
 TEST_F(OfTheDevice, EachThreadHasItsOwnStream) {
@@ -142,7 +179,7 @@ TEST_F(OfTheDevice, EachThreadHasItsOwnStream) {
   const void* there = nullptr;
   std::thread other([&] {
     there = ThreadStream().handle();
-    back = OnHost(OnDevice(Counting(1000), ThreadStream()), ThreadStream());
+    back = ToVector(CopyAt(Counting(1000), ThreadPlace()).View());
   });
   other.join();
   EXPECT_NE(there, here);
@@ -153,21 +190,24 @@ TEST_F(OfTheDevice, AMovedStreamStillWorks) {
   DeviceStream first;
   DeviceStream second = std::move(first);
   EXPECT_EQ(first.handle(), nullptr);
-  EXPECT_EQ(OnHost(OnDevice(Counting(17), second), second), Counting(17));
+  Buffer<uint32_t> buffer(place(), 17);
+  device_memory::CopyIn(Counting(17).data(), buffer.View().data, 17 * sizeof(uint32_t), second);
+  EXPECT_EQ(device_memory::Fetch(buffer.View().data, 17, second), Counting(17));
 }
 
 // By the host's clock too: a fill of 1 GiB takes longer than nothing and less than what passes
 // here.
 TEST_F(OfTheDevice, EventsMeasureWhatLiesBetweenThem) {
-  DeviceArray<uint8_t> memory(size_t{1} << 30);
-  device_memory::FillBytes(memory.data(), 0, memory.size(), stream());  // warm
+  Buffer<uint8_t> memory(place(), size_t{1} << 30);
+  const auto fill = [&] {
+    device_memory::FillBytes(memory.View().data, 1, memory.View().Bytes(), stream());
+  };
+  fill();  // warm
   stream().Wait();
   DeviceEvent begin, end;
   const auto start = std::chrono::steady_clock::now();
   begin.Record(stream());
-  for (int i = 0; i < 8; ++i) {
-    device_memory::FillBytes(memory.data(), 1, memory.size(), stream());
-  }
+  for (int i = 0; i < 8; ++i) fill();
   end.Record(stream());
   const double seconds = DeviceEvent::Seconds(begin, end);
   const std::chrono::duration<double> passed = std::chrono::steady_clock::now() - start;
@@ -179,17 +219,16 @@ TEST_F(OfTheDevice, SecondsOfAnEventThatWasNeverRecordedAreAnError) {
   const DeviceEvent begin, end;
   EXPECT_THAT(ErrorOf([&] { DeviceEvent::Seconds(begin, end); }),
               HasSubstr("cudaEventElapsedTime, "));
-  EXPECT_EQ(OnHost(OnDevice(Counting(3), stream()), stream()), Counting(3));
+  EXPECT_EQ(ToVector(CopyAt(Counting(3), place()).View()), Counting(3));
 }
 
 TEST_F(OfTheDevice, CopiesOfUnequalSizesThrow) {
   std::vector<float> three(3);
-  DeviceArray<float> two(2);
-  EXPECT_EQ(ErrorOf([&] { CopyToDevice(std::span<const float>(three), two.span(), stream()); }),
-            "CopyToDevice: 'to' has 2 elements, expected 3");
-  const DeviceSpan<const float> from = two.span();
-  EXPECT_EQ(ErrorOf([&] { CopyToHost(from, std::span<float>(three), stream()); }),
-            "CopyToHost: 'to' has 3 elements, expected 2");
+  Buffer<float> two(place(), 2);
+  EXPECT_EQ(ErrorOf([&] { CopyMatrix<float>(three, two.View()); }),
+            "CopyMatrix: 1 x 3 to 1 x 2, expected contiguous matrices of equal elements");
+  EXPECT_EQ(ErrorOf([&] { CopyMatrix<float>(two.View(), three); }),
+            "CopyMatrix: 1 x 2 to 1 x 3, expected contiguous matrices of equal elements");
 }
 
 }  // namespace

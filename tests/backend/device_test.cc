@@ -29,17 +29,5 @@ TEST(DeviceUnavailable, IsTheSameEveryTime) {
   EXPECT_EQ(DeviceAvailable(), first.empty());
 }
 
-TEST(DeviceSpan, SubspansAndViewsToReadCoverWhatTheyAreOf) {
-  float values[8];
-  const DeviceSpan<float> all(values, 8);
-  const DeviceSpan<const float> view = all;
-  EXPECT_EQ(view.data(), values);
-  EXPECT_EQ(view.size(), 8u);
-  EXPECT_EQ(all.subspan(3, 2).data(), values + 3);
-  EXPECT_EQ(all.subspan(3, 2).size(), 2u);
-  EXPECT_TRUE(all.subspan(8, 0).empty());
-  EXPECT_TRUE(DeviceSpan<float>().empty());
-}
-
 }  // namespace
 }  // namespace numsim

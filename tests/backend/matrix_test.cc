@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "numsim/backend/float_matrix.h"
 #include "tests/support/elsewhere.h"
 #include "tests/support/error_of.h"
 
@@ -109,21 +110,80 @@ TEST(Buffer, ACopyHasMemoryOfItsOwn) {
   EXPECT_EQ(moved.Span()[0], 2);
 }
 
-TEST(Buffer, KnowsItsPlaceAndHowFloatsAreStored) {
+TEST(Buffer, KnowsItsPlace) {
   EXPECT_EQ(Buffer<float>().place(), Place());
-  EXPECT_EQ(Buffer<float>(Elsewhere(), Element::kBfloat16).View().element, Element::kBfloat16);
-  EXPECT_THROW(Buffer<float>({}, Element::kBfloat16), Error);
-  EXPECT_THROW(Buffer<int32_t>(Elsewhere(), Element::kBfloat16), Error);
+  EXPECT_EQ(Buffer<float>(Elsewhere()).place(), Elsewhere());
 }
 
-TEST(MatrixSpan, PartsOfStoredBf16AreTwoBytesApart) {
-  float memory[8] = {};
-  const MatrixSpan<float> m = FloatMatrix(memory, Element::kBfloat16, {4, 4}, Elsewhere());
-  EXPECT_EQ(m.Bytes(), 32u);
-  EXPECT_EQ(m.Rows(1, 2).data, memory + 2);
-  EXPECT_EQ(m.Columns(2, 2).data, memory + 1);
-  EXPECT_EQ(m.Rows(1, 2).element, Element::kBfloat16);
-  EXPECT_THROW(m.Span(), Error);
+TEST(Buffer, RenewedElementsNeedNoCopy) {
+  Buffer<float> buffer;
+  buffer.Resize(2, 2).data[3] = 7;
+  const float* const memory = buffer.View().data;
+  EXPECT_EQ(buffer.Renew(1, 4).data, memory);  // large enough
+  EXPECT_EQ(buffer.Renew(3).cols, 3u);
+  EXPECT_EQ(buffer.Resize(1, 4).data[3], 7);
+  EXPECT_EQ(buffer.Renew(5, 5).Elements(), 25u);
+  EXPECT_THROW(buffer.Renew(SIZE_MAX, 2), Error);
+}
+
+TEST(Buffer, BorrowsMemoryThatItNeitherFreesNorExceeds) {
+  std::vector<float> lent(6, 1.0f);
+  Buffer<float> buffer;
+  buffer.Resize(10, 10);
+  buffer.Borrow(lent);
+  EXPECT_EQ(buffer.Resize(2, 3).data, lent.data());
+  buffer.Span()[5] = 4;
+  EXPECT_EQ(lent[5], 4);
+  EXPECT_THROW(buffer.Resize(2, 4), Error);
+  EXPECT_THROW(buffer.Renew(7), Error);
+  EXPECT_EQ(buffer.View().data, lent.data());  // as it was
+  EXPECT_EQ(buffer.View().Elements(), 6u);
+  Buffer<float> copy = buffer;  // owns its memory
+  EXPECT_NE(copy.View().data, lent.data());
+  EXPECT_EQ(copy.Resize(3, 3).data[5], 4);
+  Buffer<float> moved = std::move(buffer);
+  EXPECT_EQ(moved.View().data, lent.data());
+  EXPECT_EQ(buffer.Resize(3, 3).Elements(), 9u);  // borrows no more
+  EXPECT_THROW(moved.Borrow({lent.data(), MatrixShape{1, 6}, Elsewhere()}), Error);
+}
+
+TEST(FloatSpan, Bf16OnTheHostIsFloat32InMemory) {
+  float memory[16] = {};
+  const FloatSpan here(memory, {4, 4}, Place(), Element::kBfloat16);
+  EXPECT_EQ(here.Bytes(), 64u);
+  EXPECT_FALSE(here.IsBf16Memory());
+  EXPECT_EQ(here.Float32().data, memory);
+  EXPECT_THROW(here.Bf16(), Error);
+}
+
+TEST(FloatSpan, Bf16OnADeviceIsNotToBeReadAsFloat32) {
+  uint16_t memory[16] = {};
+  const FloatSpan there(memory, {4, 4}, Elsewhere(), Element::kBfloat16);
+  EXPECT_EQ(there.Bytes(), 32u);
+  EXPECT_EQ(there.Bf16().data, memory);
+  EXPECT_EQ(there.Bf16().place, Elsewhere());
+  EXPECT_THROW(there.Float32(), Error);
+  const ConstFloatSpan read = there;
+  EXPECT_EQ(read.element, Element::kBfloat16);
+}
+
+TEST(FloatSpan, TakesVectorsAndMatricesOfFloat32) {
+  std::vector<float> values(6);
+  const FloatSpan row = values;
+  EXPECT_EQ(row.rows, 1u);
+  EXPECT_EQ(row.cols, 6u);
+  const ConstFloatSpan matrix = HostMatrix(values, {2, 3});
+  EXPECT_EQ(matrix.Float32().Row(1), values.data() + 3);
+  EXPECT_TRUE(matrix.Contiguous());
+}
+
+TEST(OnePlace, ThrowsForArgumentsOfSeveralPlaces) {
+  EXPECT_EQ(OnePlace("Test", {Place(), Place()}), Place());
+  EXPECT_EQ(OnePlace("Test", {Elsewhere()}), Elsewhere());
+  EXPECT_EQ(ErrorOf([] {
+              OnePlace("Test", {Place(), Elsewhere()});
+            }),
+            "Test: arguments on the host and on the device, expected one place");
 }
 
 TEST(MatrixSpan, HostMatrixAndCopiesCheckSizes) {
@@ -141,7 +201,7 @@ TEST(Buffer, EnsureAtKeepsWhatFitsAndEmptiesTheRest) {
   const float* const data = buffer.Resize(2, 2).data;
   buffer.EnsureAt(Place());
   EXPECT_EQ(buffer.View().data, data);
-  buffer.EnsureAt(Elsewhere(), Element::kBfloat16);
+  buffer.EnsureAt(Elsewhere());
   EXPECT_EQ(buffer.place(), Elsewhere());
   EXPECT_EQ(buffer.View().Elements(), 0u);
   buffer.EnsureAt(Place());

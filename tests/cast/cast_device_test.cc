@@ -1,7 +1,5 @@
 // Casts of arrays on the device against the host's, bit for bit. The host's vector code equals the
 // scalar rule (cast_test.cc) and is fast enough to check very many elements.
-#include "numsim/cast/cast_device.h"
-
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
@@ -14,6 +12,7 @@
 #include <type_traits>
 #include <vector>
 
+#include "numsim/cast/cast.h"
 #include "numsim/formats/format_table.h"
 #include "numsim/rounding/rounding_modes.h"
 #include "tests/reference/inputs.h"
@@ -135,27 +134,27 @@ class CastDeviceTest : public DeviceTest {
 
   template <typename Code>
   void ExpectEncodeEqualsHost(const EncodePlan& plan,
-                              std::span<const float> in,
-                              DeviceSpan<const float> in_device,
+                              const std::vector<float>& in,
+                              MatrixSpan<const float> in_device,
                               const ArrayRandom& random) {
     std::vector<Code> want(in.size());
-    Encode(plan, in, std::span(want), random);
-    DeviceArray<Code> codes(in.size());
-    device_memory::FillBytes(codes.data(), 0xA5, in.size() * sizeof(Code), stream());
-    Encode(plan, in_device, codes.span(), stream(), random);
-    EXPECT_TRUE(Same(OnHost<Code>(codes.span(), stream()), want)) << Describe(plan);
+    Encode(plan, in, want, random);
+    Buffer<Code> codes(place(), in.size());
+    device_memory::FillBytes(codes.View().data, 0xA5, codes.View().Bytes(), stream());
+    Encode(plan, in_device, codes.View(), random);
+    EXPECT_TRUE(Same(ToVector(codes.View()), want)) << Describe(plan);
   }
 
   void ExpectFakeQuantizeEqualsHost(const EncodePlan& plan,
-                                    std::span<const float> in,
-                                    DeviceSpan<const float> in_device,
+                                    const std::vector<float>& in,
+                                    MatrixSpan<const float> in_device,
                                     const ArrayRandom& random) {
     std::vector<float> want(in.size());
-    FakeQuantize(plan, in, std::span(want), random);
-    DeviceArray<float> out(in.size());
-    device_memory::FillBytes(out.data(), 0xA5, in.size() * sizeof(float), stream());
-    FakeQuantize(plan, in_device, out.span(), stream(), random);
-    EXPECT_TRUE(Same(OnHost<float>(out.span(), stream()), want)) << Describe(plan);
+    FakeQuantize(plan, in, want, random);
+    Buffer<float> out(place(), in.size());
+    device_memory::FillBytes(out.View().data, 0xA5, out.View().Bytes(), stream());
+    FakeQuantize(plan, in_device, out.View(), random);
+    EXPECT_TRUE(Same(ToVector(out.View()), want)) << Describe(plan);
   }
 
  private:
@@ -198,21 +197,21 @@ INSTANTIATE_TEST_SUITE_P(,
 
 TEST_P(CastEveryFormatDeviceTest, DeterministicModesEqualTheHost) {
   const std::vector<float>& in = EveryUpperHalf();
-  const DeviceArray<float> in_device = OnDevice<float>(in, stream());
+  const Buffer<float> in_device = CopyAt(in, place());
   for (RoundingMode mode : kDeterministicModes) {
     for (Overflow policy : kPolicies) {
       const EncodePlan plan = MakeEncodePlan(format, {.mode = mode}, policy);
       WithCodeType(format, [&](auto code) {
-        ExpectEncodeEqualsHost<decltype(code)>(plan, in, in_device.span(), {});
+        ExpectEncodeEqualsHost<decltype(code)>(plan, in, in_device.View(), {});
       });
-      ExpectFakeQuantizeEqualsHost(plan, in, in_device.span(), {});
+      ExpectFakeQuantizeEqualsHost(plan, in, in_device.View(), {});
     }
   }
 }
 
 TEST_P(CastEveryFormatDeviceTest, StochasticRoundingEqualsTheHost) {
   const std::vector<float>& in = EveryUpperHalf();
-  const DeviceArray<float> in_device = OnDevice<float>(in, stream());
+  const Buffer<float> in_device = CopyAt(in, place());
   const ArrayRandom random = {kStream, 1000003};
   for (int bits : {1, 5, 8, 11, 16, 17, 24, 32}) {
     for (int v = 0; v < 3; ++v) {
@@ -221,11 +220,11 @@ TEST_P(CastEveryFormatDeviceTest, StochasticRoundingEqualsTheHost) {
       for (Overflow policy : kPolicies) {
         const EncodePlan plan = MakeEncodePlan(format, rounding, policy);
         WithCodeType(format, [&](auto code) {
-          ExpectEncodeEqualsHost<decltype(code)>(plan, in, in_device.span(), random);
+          ExpectEncodeEqualsHost<decltype(code)>(plan, in, in_device.View(), random);
         });
       }
       const EncodePlan plan = MakeEncodePlan(format, rounding);
-      ExpectFakeQuantizeEqualsHost(plan, in, in_device.span(), random);
+      ExpectFakeQuantizeEqualsHost(plan, in, in_device.View(), random);
     }
   }
 }
@@ -239,12 +238,12 @@ TEST_P(CastEveryFormatDeviceTest, DecodeEqualsTheHostForEveryCodeAndIgnoresBitsA
       codes.push_back(static_cast<Code>(sizeof(Code) == 4 ? random.Next32() : i));
     }
     std::vector<float> want(codes.size());
-    Decode(format, std::span<const Code>(codes), std::span(want));
-    const DeviceArray<Code> codes_device = OnDevice<Code>(codes, stream());
-    DeviceArray<float> out(codes.size());
-    device_memory::FillBytes(out.data(), 0xA5, codes.size() * sizeof(float), stream());
-    Decode(format, codes_device.span(), out.span(), stream());
-    EXPECT_TRUE(Same(OnHost<float>(out.span(), stream()), want));
+    Decode(format, codes, want);
+    const Buffer<Code> codes_device = CopyAt(codes, place());
+    Buffer<float> out(place(), codes.size());
+    device_memory::FillBytes(out.View().data, 0xA5, out.View().Bytes(), stream());
+    Decode(format, codes_device.View(), out.View());
+    EXPECT_TRUE(Same(ToVector(out.View()), want));
   });
 }
 
@@ -263,39 +262,33 @@ class RandomChunks {
 
   explicit RandomChunks(uint64_t total)
       : words_(std::min(total, kElements)),
-        want_(words_.size()),
-        got_(words_.size()),
-        words_device_(words_.size()),
-        codes_(words_.size()) {}
+        words_device_(ThreadPlace(), words_.size()),
+        codes_(ThreadPlace(), words_.size()) {}
 
   // Makes the patterns begin .. begin + n - 1 of the stream on both sides.
-  void Make(uint64_t begin, size_t n, DeviceStream& stream) {
-    n_ = n;
-    RandomBitsArray({kInputs, begin}, 32, std::span(words_).first(n));
-    RandomBitsArray({kInputs, begin}, 32, words_device_.first(n), stream);
+  void Make(uint64_t begin, size_t n) {
+    words_.resize(n);
+    RandomBitsArray({kInputs, begin}, 32, words_);
+    RandomBitsArray({kInputs, begin}, 32, words_device_.Renew(n));
   }
   // The first difference of their codes.
-  testing::AssertionResult Compare(const EncodePlan& plan,
-                                   const ArrayRandom& random,
-                                   DeviceStream& stream) {
-    const std::span<const float> in(reinterpret_cast<const float*>(words_.data()), n_);
-    const DeviceSpan<const float> in_device(reinterpret_cast<const float*>(words_device_.data()),
-                                            n_);
-    want_.resize(n_);
-    got_.resize(n_);
-    Encode(plan, in_device, codes_.first(n_), stream, random);
-    Encode(plan, in, std::span(want_), random);
-    CopyToHost(DeviceSpan<const Code>(codes_.first(n_)), std::span(got_), stream);
-    return Same(got_, want_);
+  testing::AssertionResult Compare(const EncodePlan& plan, const ArrayRandom& random) {
+    const auto as_floats = [](MatrixSpan<const uint32_t> words) {
+      const auto* const floats = reinterpret_cast<const float*>(words.data);
+      return MatrixSpan<const float>(floats, words.Shape(), words.place);
+    };
+    want_.resize(words_.size());
+    Encode(plan, as_floats(words_device_.View()), codes_.Renew(words_.size()), random);
+    Encode(plan, as_floats(words_), want_, random);
+    return Same(ToVector(codes_.View()), want_);
   }
 
  private:
   static constexpr RandomStream kInputs = {.seed = 77, .stream = 3};
-  size_t n_ = 0;
   std::vector<uint32_t> words_;
-  std::vector<Code> want_, got_;
-  DeviceArray<uint32_t> words_device_;
-  DeviceArray<Code> codes_;
+  std::vector<Code> want_;
+  Buffer<uint32_t> words_device_;
+  Buffer<Code> codes_;
 };
 
 TEST_P(CastEveryFormatDeviceTest, RandomFloatsEqualTheHost) {
@@ -308,9 +301,9 @@ TEST_P(CastEveryFormatDeviceTest, RandomFloatsEqualTheHost) {
   WithCodeType(format, [&](auto code) {
     RandomChunks<decltype(code)> chunks(total);
     for (uint64_t begin = 0; begin < total && !HasFailure(); begin += chunks.kElements) {
-      chunks.Make(begin, std::min<uint64_t>(chunks.kElements, total - begin), stream());
+      chunks.Make(begin, std::min<uint64_t>(chunks.kElements, total - begin));
       for (const EncodePlan& plan : plans) {
-        EXPECT_TRUE(chunks.Compare(plan, {kStream, begin}, stream())) << Describe(plan);
+        EXPECT_TRUE(chunks.Compare(plan, {kStream, begin})) << Describe(plan);
       }
     }
   });
@@ -320,14 +313,14 @@ TEST_P(CastEveryFormatDeviceTest, RandomFloatsEqualTheHost) {
 template <typename T>
 class Framed {
  public:
-  Framed(size_t n, size_t offset, DeviceStream& stream)
-      : begin_(kStrip + offset), n_(n), all_(begin_ + n + kStrip), stream_(stream) {
-    device_memory::FillBytes(all_.data(), 0xA5, all_.size() * sizeof(T), stream);
+  Framed(size_t n, size_t offset)
+      : begin_(kStrip + offset), n_(n), all_(ThreadPlace(), begin_ + n + kStrip) {
+    device_memory::FillBytes(all_.View().data, 0xA5, all_.View().Bytes(), ThreadStream());
   }
-  DeviceSpan<T> Get() { return all_.span().subspan(begin_, n_); }
+  MatrixSpan<T> Get() { return all_.View().Columns(begin_, n_); }
   // The elements. Fails the test when a strip was written to.
   std::vector<T> Values() {
-    const std::vector<T> all = OnHost<T>(all_.span(), stream_);
+    const std::vector<T> all = ToVector(all_.View());
     const uint8_t* bytes = reinterpret_cast<const uint8_t*>(all.data());
     const uint8_t* end = bytes + all.size() * sizeof(T);
     const auto untouched = std::count(bytes, bytes + begin_ * sizeof(T), uint8_t{0xA5}) +
@@ -341,8 +334,7 @@ class Framed {
  private:
   static constexpr size_t kStrip = 32;
   size_t begin_, n_;
-  DeviceArray<T> all_;
-  DeviceStream& stream_;
+  Buffer<T> all_;
 };
 
 struct Placement {
@@ -363,17 +355,17 @@ class CastPlacementDeviceTest : public CastDeviceTest {
                              p.first_index));
     const std::span<const float> in = std::span(inputs_).first(p.n);
     const ArrayRandom random = {kStream, p.first_index};
-    Framed<float> in_device(p.n, p.in_offset, stream());
-    CopyToDevice(in, in_device.Get(), stream());
+    Framed<float> in_device(p.n, p.in_offset);
+    CopyMatrix<float>(in, in_device.Get());
     std::vector<float> values(p.n);
-    FakeQuantize(plan, in, std::span(values), random);
-    Framed<float> rounded(p.n, p.out_offset, stream());
-    FakeQuantize(plan, in_device.Get(), rounded.Get(), stream(), random);
+    FakeQuantize(plan, in, values, random);
+    Framed<float> rounded(p.n, p.out_offset);
+    FakeQuantize(plan, in_device.Get(), rounded.Get(), random);
     EXPECT_TRUE(Same(rounded.Values(), values)) << "fake quantise";
     WithCodeType(plan.format, [&](auto code) {
       ExpectCodesEqualHost<decltype(code)>(plan, p, in_device.Get(), values);
     });
-    FakeQuantize(plan, in_device.Get(), in_device.Get(), stream(), random);
+    FakeQuantize(plan, in_device.Get(), in_device.Get(), random);
     EXPECT_TRUE(Same(in_device.Values(), values)) << "fake quantise in place";
   }
 
@@ -381,16 +373,16 @@ class CastPlacementDeviceTest : public CastDeviceTest {
   template <typename Code>
   void ExpectCodesEqualHost(const EncodePlan& plan,
                             const Placement& p,
-                            DeviceSpan<const float> in_device,
+                            MatrixSpan<const float> in_device,
                             const std::vector<float>& values) {
     const ArrayRandom random = {kStream, p.first_index};
     std::vector<Code> want(p.n);
-    Encode(plan, std::span<const float>(inputs_).first(p.n), std::span(want), random);
-    Framed<Code> codes(p.n, p.out_offset, stream());
-    Encode(plan, in_device, codes.Get(), stream(), random);
+    Encode(plan, std::span<const float>(inputs_).first(p.n), want, random);
+    Framed<Code> codes(p.n, p.out_offset);
+    Encode(plan, in_device, codes.Get(), random);
     EXPECT_TRUE(Same(codes.Values(), want)) << "encode";
-    Framed<float> decoded(p.n, p.in_offset, stream());
-    Decode(plan.format, codes.Get(), decoded.Get(), stream());
+    Framed<float> decoded(p.n, p.in_offset);
+    Decode(plan.format, codes.Get(), decoded.Get());
     EXPECT_TRUE(Same(decoded.Values(), values)) << "decode";
   }
 
@@ -435,9 +427,9 @@ TEST_F(CastDeviceTest, RandomBitsEqualTheHostForEveryWidth) {
     for (size_t n : {0, 1, 63, 257, 4096, 17'000}) {
       const ArrayRandom random = {kStream, (uint64_t{1} << 32) - static_cast<uint64_t>(5 * bits)};
       std::vector<uint32_t> want(n);
-      RandomBitsArray(random, bits, std::span(want));
-      Framed<uint32_t> drawn(n, n % 5, stream());
-      RandomBitsArray(random, bits, drawn.Get(), stream());
+      RandomBitsArray(random, bits, want);
+      Framed<uint32_t> drawn(n, n % 5);
+      RandomBitsArray(random, bits, drawn.Get());
       EXPECT_TRUE(Same(drawn.Values(), want)) << bits << " bits, " << n;
     }
   }
@@ -445,12 +437,12 @@ TEST_F(CastDeviceTest, RandomBitsEqualTheHostForEveryWidth) {
 
 TEST_F(CastDeviceTest, CodesMayBeWiderThanTheFormat) {
   const std::vector<float> in = RandomFloats(10'000);
-  const DeviceArray<float> in_device = OnDevice<float>(in, stream());
+  const Buffer<float> in_device = CopyAt(in, place());
   for (const EncodePlan& plan : PlansOfEveryPath()) {
     if (plan.format.Bits() <= 16) {
-      ExpectEncodeEqualsHost<uint16_t>(plan, in, in_device.span(), {kStream, 5});
+      ExpectEncodeEqualsHost<uint16_t>(plan, in, in_device.View(), {kStream, 5});
     }
-    ExpectEncodeEqualsHost<uint32_t>(plan, in, in_device.span(), {kStream, 5});
+    ExpectEncodeEqualsHost<uint32_t>(plan, in, in_device.View(), {kStream, 5});
   }
 }
 
@@ -459,7 +451,7 @@ TEST_F(CastDeviceTest, HostCallsUnderTheBackendCudaGiveTheSameBitsAcrossChunks) 
   const std::string host = AvailableBackends().front();
   for (size_t n : {size_t{0}, size_t{1}, (size_t{1} << 26) - 1, (size_t{1} << 26) + 67}) {
     std::vector<float> in(n);
-    RandomBitsArray({kStream, 0}, 32, {reinterpret_cast<uint32_t*>(in.data()), n});
+    RandomBitsArray({kStream, 0}, 32, std::span(reinterpret_cast<uint32_t*>(in.data()), n));
     for (const EncodePlan& plan :
          {MakeEncodePlan(ParseFormat("e4m3fn").spec), Stochastic("e5m2", 16)}) {
       const ArrayRandom random = {kStream, 12'345};
@@ -469,8 +461,8 @@ TEST_F(CastDeviceTest, HostCallsUnderTheBackendCudaGiveTheSameBitsAcrossChunks) 
         ForceBackend(device ? "cuda" : host);
         codes[device].resize(n);
         values[device].resize(n);
-        Encode(plan, std::span<const float>(in), std::span(codes[device]), random);
-        Decode(plan.format, std::span<const uint8_t>(codes[device]), std::span(values[device]));
+        Encode(plan, in, codes[device], random);
+        Decode(plan.format, codes[device], values[device]);
       }
       EXPECT_TRUE(codes[0] == codes[1]) << n << " elements";
       EXPECT_TRUE(Same(values[1], values[0])) << n << " elements";

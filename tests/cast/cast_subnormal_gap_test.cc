@@ -141,7 +141,7 @@ TEST_P(CastWithSubnormalGap, ScaledCodesAreThoseOfTheProducts) {
   const std::vector<uint8_t> want = RuleCodes(plan, products);
   WithEachBackend([&] {
     std::vector<uint8_t> got(in.size());
-    Quantize(plan, in, kShape, ParseScaleLayout("row"), factors, std::span(got));
+    Quantize(plan, HostMatrix(in, kShape), ParseScaleLayout("row"), factors, std::span(got));
     EXPECT_EQ(got, want);
   });
 }

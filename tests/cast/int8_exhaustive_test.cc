@@ -51,7 +51,7 @@ TEST(NearestInt8, EqualsTheRuleForEveryFloat32) {
     const auto quantize = [&](const char* layout) {
       const ScaleLayout of = ParseScaleLayout(layout);
       const auto factors = std::span(one).first(of.Count(shape.rows, shape.cols));
-      Quantize(plan, values, shape, of, factors, std::span(out));
+      Quantize(plan, HostMatrix(values, shape), of, factors, std::span(out));
       EXPECT_EQ(out, codes) << layout;
     };
     quantize("tensor");

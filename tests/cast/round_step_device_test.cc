@@ -1,6 +1,4 @@
 // RoundStep on the device against that of the CPU.
-#include "numsim/cast/internal/round_step_device.h"
-
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -9,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "numsim/cast/shared/round_step.h"
 #include "numsim/cast/shared/round_step_rule.h"
 #include "numsim/formats/format_table.h"
 #include "numsim/rounding/rounding_modes.h"
@@ -69,10 +68,10 @@ class RoundStepOnDevice : public DeviceTest {
     if (!HasStepRule(plan)) return;
     std::vector<float> expected(steps.Size());
     RoundStepOnHost(plan, steps.base, steps.direction, steps.factor, expected, random);
-    const DeviceArray<float> base = OnDevice(std::span<const float>(steps.base), stream());
-    DeviceArray<float> moved = OnDevice(std::span<const float>(steps.direction), stream());
-    RoundStep(plan, base.span(), moved.span(), steps.factor, moved.span(), stream(), random);
-    ExpectSame(OnHost(DeviceSpan<const float>(moved.span()), stream()), expected);
+    const Buffer<float> base = CopyAt(steps.base, place());
+    Buffer<float> moved = CopyAt(steps.direction, place());
+    RoundStep(plan, base.View(), moved.View(), steps.factor, moved.View(), random);
+    ExpectSame(ToVector(moved.View()), expected);
   }
 
   void CheckAll(const std::string& format, const StepCases& steps) {
@@ -109,8 +108,8 @@ TEST_F(RoundStepOnDevice, EverySizeAndAlignment) {
                                          {RoundingMode::kStochastic, StochasticVariant::kA, 16},
                                          Overflow::kSaturate);
   const StepCases steps = AnySteps(5000, 9);
-  const DeviceArray<float> base = OnDevice(std::span<const float>(steps.base), stream());
-  const DeviceArray<float> direction = OnDevice(std::span<const float>(steps.direction), stream());
+  const Buffer<float> base = CopyAt(steps.base, place());
+  const Buffer<float> direction = CopyAt(steps.direction, place());
   for (const size_t n : {0, 1, 2, 3, 4, 5, 255, 1023, 1025, 4990}) {
     for (const size_t shift : {0, 1, 2, 3}) {
       std::vector<float> expected(n);
@@ -120,16 +119,15 @@ TEST_F(RoundStepOnDevice, EverySizeAndAlignment) {
                       steps.factor,
                       expected,
                       {{1, 2}, shift});
-      DeviceArray<float> out(n + 8);
-      device_memory::FillBytes(out.data(), 0xA5, out.size() * sizeof(float), stream());
+      Buffer<float> out(place(), n + 8);
+      device_memory::FillBytes(out.View().data, 0xA5, out.View().Bytes(), stream());
       RoundStep(plan,
-                base.span().subspan(shift, n),
-                direction.span().subspan(0, n),
+                base.View().Columns(shift, n),
+                direction.View().Columns(0, n),
                 steps.factor,
-                out.span().subspan(shift, n),
-                stream(),
+                out.View().Columns(shift, n),
                 {{1, 2}, shift});
-      const std::vector<float> all = OnHost(DeviceSpan<const float>(out.span()), stream());
+      const std::vector<float> all = ToVector(out.View());
       ExpectSame({all.begin() + static_cast<std::ptrdiff_t>(shift),
                   all.begin() + static_cast<std::ptrdiff_t>(shift + n)},
                  expected);

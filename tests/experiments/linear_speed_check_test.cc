@@ -74,7 +74,7 @@ TEST(SampleOnCpu, EqualsTheLayer) {
     std::vector<float> y(g.size()), dx(x.size()), dw(w.size());
     Linear linear(layer.recipe);
     LinearSaved saved;
-    linear.Forward(x, w, kShape, y, saved);
+    linear.Forward(HostMatrix(x, kShape.X()), HostMatrix(w, kShape.W()), y, saved);
     linear.Backward(g, w, saved, dx, dw);
     for (const LinearGemm product : kProducts) {
       SCOPED_TRACE(layer.recipe.kind + " " + layer.format + " " + std::string(ToString(product)));
@@ -203,8 +203,8 @@ TEST(DeviceGroups, HoldEveryLayerOnceAndStandardAlways) {
 
 TEST(DeviceGroups, LeaveOutInt8SumsThatAreTooLong) {
   const std::vector<TimedLayer> layers = LayersOfADevice("library");
-  const LinearShape longest{.tokens = kMostInt8Products, .in = 64, .out = 64};
-  const LinearShape longer{.tokens = kMostInt8Products + 1, .in = 64, .out = 64};
+  const LinearShape longest{.tokens = kMostProductsOfAnyInt8, .in = 64, .out = 64};
+  const LinearShape longer{.tokens = kMostProductsOfAnyInt8 + 1, .in = 64, .out = 64};
   for (const TimedLayer& layer : layers) {
     EXPECT_TRUE(FitsDevice(layer.recipe, longest)) << layer.recipe.kind;
     const std::string& kind = layer.recipe.kind;

@@ -1,4 +1,6 @@
 // `linear-speed` under backend cuda, small.
+#include <gmock/gmock.h>
+
 #include <cmath>
 #include <set>
 #include <string>
@@ -136,21 +138,19 @@ TEST_F(LinearSpeedDevice, RefusesWhatTheDeviceDoesNotRun) {
   EXPECT_EQ(message({}), "no error");
   EXPECT_THAT(message({{"kinds", "block"}}), HasSubstr("block"));
   EXPECT_THAT(message({{"high-precision", "fp32"}}), HasSubstr("fp32"));
-  EXPECT_THAT(message({{"product", "bf16"}}), HasSubstr("rule bf16"));
+  EXPECT_THAT(message({{"product", "bf16"}}), HasSubstr("mode bf16"));
 }
 
 TEST_F(LinearSpeedDevice, OperandsAreThoseOfTheCpu) {
   constexpr LinearShape kShape{.tokens = 70, .in = 30, .out = 50};
   const LayerTensors tensors(kShape, 9, 64);
-  std::vector<DeviceOperands> sets = MakeDeviceSets(tensors, 100000, stream());
+  std::vector<DeviceOperands> sets = MakeDeviceSets(tensors, 100000);
   EXPECT_EQ(sets.size(), 100000 / sets[0].Bytes() + 1);
   for (const DeviceOperands* on : {&sets.front(), &sets.back()}) {
     for (const auto& [matrix, tensor] : {std::pair{on->X(), &tensors.x},
                                          std::pair{on->W(), &tensors.w},
                                          std::pair{on->G(), &tensors.g}}) {
-      const DeviceSpan<const uint16_t> codes(reinterpret_cast<const uint16_t*>(matrix.data),
-                                             matrix.Elements());
-      EXPECT_EQ(OnHost(codes, stream()), Bf16Codes(tensor->Values()));
+      EXPECT_EQ(ToVector(matrix.Bf16()), Bf16Codes(tensor->Values()));
     }
   }
 }
@@ -158,7 +158,7 @@ TEST_F(LinearSpeedDevice, OperandsAreThoseOfTheCpu) {
 TEST_F(LinearSpeedDevice, AnElementThatIsNotWrittenEndsTheRun) {
   constexpr LinearShape kShape{.tokens = 64, .in = 32, .out = 48};
   const LayerTensors tensors(kShape, 9);
-  DeviceOperands on(tensors, stream());
+  DeviceOperands on(tensors);
   LinearOptions options;
   options.kind = "switchback";
   const LinearRecipe recipe = ForDevice(MakeLinearRecipe(options), !Device().IsHopper());
@@ -166,11 +166,10 @@ TEST_F(LinearSpeedDevice, AnElementThatIsNotWrittenEndsTheRun) {
   LinearSaved saved;
   on.Run(layer, saved, {});
   const auto message = [&] {
-    return ErrorOf(
-        [&] { CheckProduct(recipe, "a layer", LinearGemm::kForward, tensors, on, stream()); });
+    return ErrorOf([&] { CheckProduct(recipe, "a layer", LinearGemm::kForward, tensors, on); });
   };
   EXPECT_EQ(message(), "no error");
-  uint16_t* y = reinterpret_cast<uint16_t*>(on.Y().data);
+  uint16_t* const y = on.Y().Bf16().data;
   device_memory::FillBytes(y + 700, 0xFF, sizeof(uint16_t), stream());
   EXPECT_EQ(message(), "a layer: forward GEMM: a NaN or an unwritten element in 64 x 48");
   on.Run(layer, saved, {});

@@ -121,6 +121,8 @@ TEST_F(FidelityFigures, ShowMeanAndRangeOfTheSeeds) {
   EXPECT_EQ(figures[2].source_csv, "times.csv");
   ASSERT_EQ(figures[2].panels.size(), 1u);
   EXPECT_EQ(figures[2].panels[0].series[0].y, std::vector<double>{2.5});
+  EXPECT_TRUE(figures[2].panels[0].x.log10);
+  EXPECT_TRUE(figures[2].panels[0].y.log10);
 }
 
 // The panels of a row, one for each choice of the key, can be compared.

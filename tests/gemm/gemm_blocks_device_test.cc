@@ -3,7 +3,6 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
-#include <cstring>
 #include <limits>
 #include <vector>
 
@@ -94,41 +93,18 @@ class DeviceBlocks : public DeviceTestOf<NamedProduct> {
     return std::string_view(GetParam().mode) != "hopper-fp8" || segment == 128;
   }
 
-  // Copies of what an operand refers to.
-  struct Copied {
-    DeviceArray<uint8_t> codes;
-    DeviceArray<float> scales;
-    GemmOperand operand;
-  };
-  Copied CopyOf(const GemmOperand& host) {
-    Copied copy{OnDevice(host.codes8, stream()), OnDevice(host.scales.data, stream()), host};
-    copy.operand.codes8 = {copy.codes.data(), host.codes8.size()};
-    copy.operand.scales.data = {copy.scales.data(), host.scales.data.size()};
-    copy.operand.place = place();
-    return copy;
-  }
-
   void ExpectSame(const Factor& a, const Factor& b, bool transposed_a, bool transposed_b) {
     const AccumulationMode mode = GetParam().Rule();
     const std::vector<float> want = HostProduct(a, b, mode);
-    Factor left = a, right = b;
-    left.Store(Storage::kCodes, transposed_a);
-    right.Store(Storage::kCodes, transposed_b);
-    const Copied x = CopyOf(left.Get()), y = CopyOf(right.Get());
+    const DeviceFactor x(a, transposed_a), y(b, transposed_b);
     for (const Element element : {Element::kFloat32, Element::kBfloat16}) {
-      Buffer<float> out(place(), element);
-      const MatrixSpan<float> result = out.Resize(a.rows(), b.rows());
-      Gemm(x.operand, y.operand, mode, result);
-      const std::vector<uint8_t> got = OnHost(
-          DeviceSpan<const uint8_t>(reinterpret_cast<const uint8_t*>(result.data), result.Bytes()),
-          stream());
-      std::vector<uint32_t> bits(want.size());
-      for (size_t i = 0; i < bits.size(); ++i) {
-        std::memcpy(&bits[i], got.data() + i * BytesOf(element), BytesOf(element));
-      }
-      EXPECT_TRUE(SameBits(bits, BitsOf(want, element), b.rows()))
-          << (element == Element::kBfloat16 ? "bf16, " : "") << "\na: " << left.Describe()
-          << "\nb: " << right.Describe();
+      FloatBuffer out(place(), element);
+      const FloatSpan result = out.Renew(a.rows(), b.rows());
+      Gemm(x.Get(), y.Get(), mode, result);
+      EXPECT_TRUE(SameBits(StoredBits(result), BitsOf(want, element), b.rows()))
+          << (element == Element::kBfloat16 ? "bf16, " : "")
+          << (transposed_a ? "a transposed, " : "") << (transposed_b ? "b transposed" : "")
+          << "\na: " << a.Describe() << "\nb: " << b.Describe();
     }
   }
 
@@ -230,22 +206,17 @@ INSTANTIATE_TEST_SUITE_P(Pairs, DeviceBlocks, testing::ValuesIn(kPairs));
 TEST_P(DeviceBlocks, ShorterSegmentsAreRefused) {
   Factor a = Left(8, 100, Spread::kNormal), b = Right(8, 100, Spread::kNormal);
   PutBlocks(a, {1, 32}, true, Values::kPowers, random_);
-  a.Store(Storage::kCodes, false);
-  b.Store(Storage::kCodes, false);
-  const Copied x = CopyOf(a.Get()), y = CopyOf(b.Get());
-  Buffer<float> out(place());
-  const MatrixSpan<float> result = out.Resize(8, 8);
+  const DeviceFactor x(a, false), y(b, false);
+  Buffer<float> out(place(), 64);
+  const auto multiply = [&] { Gemm(x.Get(), y.Get(), GetParam().Rule(), out.View()); };
   if (std::string_view(GetParam().mode) == "exact") {
-    Gemm(x.operand, y.operand, GetParam().Rule(), result);  // one product after another
-    EXPECT_TRUE(SameBits(BitsOf(ToVector(out.View()), Element::kFloat32),
+    multiply();  // one product after another
+    EXPECT_TRUE(SameBits(StoredBits(out.View()),
                          BitsOf(HostProduct(a, b, GetParam().Rule()), Element::kFloat32),
                          8));
     return;
   }
-  EXPECT_NE(ErrorOf([&] {
-              Gemm(x.operand, y.operand, GetParam().Rule(), result);
-            }).find("blocks of multiples of 128"),
-            std::string::npos);
+  EXPECT_NE(ErrorOf(multiply).find("blocks of multiples of 128"), std::string::npos);
 }
 
 }  // namespace

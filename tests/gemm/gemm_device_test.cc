@@ -9,7 +9,8 @@
 #include <vector>
 
 #include "numsim/base/error.h"
-#include "numsim/gemm/internal/gemm_offload.h"
+#include "numsim/gemm/internal/gemm_kernels_device.h"
+#include "numsim/gemm/internal/gemm_prepare_device.h"
 #include "tests/support/device_factor.h"
 #include "tests/support/device_test.h"
 #include "tests/support/error_of.h"
@@ -63,14 +64,13 @@ class DeviceGemm : public DeviceTestOf<NamedProduct> {
                   bool transposed_b,
                   size_t offset = 0) {
     const AccumulationMode mode = GetParam().Rule();
-    const DeviceFactor left(a, transposed_a, stream(), offset);
-    const DeviceFactor right(b, transposed_b, stream(), offset);
+    const DeviceFactor left(a, transposed_a, offset), right(b, transposed_b, offset);
     for (const Element element : {Element::kFloat32, Element::kBfloat16}) {
       for (const DeviceGemmEngine engine :
            {DeviceGemmEngine::kAuto, DeviceGemmEngine::kLibrary, DeviceGemmEngine::kOwn}) {
         if (engine == DeviceGemmEngine::kOwn && !HasOwn()) continue;
         const std::vector<uint32_t> got =
-            DeviceProduct(left.Get(), right.Get(), mode, element, engine, stream(), offset);
+            DeviceProduct(left.Get(), right.Get(), mode, element, engine, offset);
         EXPECT_TRUE(SameBits(got, BitsOf(want, element), b.rows()))
             << "engine " << ToString(engine) << (element == Element::kBfloat16 ? ", bf16" : "")
             << (transposed_a ? ", a transposed" : "") << (transposed_b ? ", b transposed" : "")
@@ -85,6 +85,12 @@ class DeviceGemm : public DeviceTestOf<NamedProduct> {
 struct Shape {
   size_t rows_a, rows_b, inner;
 };
+
+// True if the device computes that product of matrices of the host.
+bool IsOffloaded(const Factor& a, const Factor& b, const AccumulationMode& mode) {
+  std::vector<float> out(a.rows() * b.rows());
+  return cuda::GemmOffloaded(a.Get(), b.Get(), mode, HostMatrix(out, {a.rows(), b.rows()}));
+}
 
 // One scratch for shapes that grow, shrink and change their order.
 TEST_P(DeviceGemm, EqualsTheRuleForEveryShapeAndOrder) {
@@ -180,6 +186,21 @@ TEST_P(DeviceGemm, NothingGivesNothingAndNoProductsGiveZero) {
   ExpectSame(Left(5, 0, Spread::kNormal), Right(7, 0, Spread::kNormal), false, false);
 }
 
+TEST_P(DeviceGemm, Bf16ResultsAreTheNumbersOfTheHost) {
+  for (const Spread spread : kSpreads) {
+    Factor a = Left(33, 129, spread), b = Right(48, 129, spread);
+    PutScales(a, ScalesFor::kRows, random_);
+    PutScales(b, ScalesFor::kTensor, random_);
+    const DeviceFactor left(a, false), right(b, false);
+    FloatBuffer out(place(), Element::kBfloat16), want(Place(), Element::kBfloat16);
+    Gemm(left.Get(), right.Get(), GetParam().Rule(), out.Renew(a.rows(), b.rows()));
+    a.Store(Storage::kCodes, false);
+    b.Store(Storage::kCodes, false);
+    Gemm(a.Get(), b.Get(), GetParam().Rule(), want.Renew(a.rows(), b.rows()));
+    EXPECT_TRUE(SameMatrix(ToVector(out.View()), ToVector(want.View()), b.rows())) << a.Describe();
+  }
+}
+
 TEST_P(DeviceGemm, HostCallsRunOnTheDevice) {
   const ExecutionState state;
   const AccumulationMode mode = GetParam().Rule();
@@ -194,7 +215,7 @@ TEST_P(DeviceGemm, HostCallsRunOnTheDevice) {
         const std::vector<float> want = HostProduct(a, b, mode);
         a.Store(storage, transposed);
         b.Store(storage, !transposed);
-        EXPECT_TRUE(MultipliesOffloaded(a.Get(), b.Get(), mode));
+        EXPECT_TRUE(IsOffloaded(a, b, mode));
         ForceBackend("cuda");
         EXPECT_TRUE(SameMatrix(GemmResult(a, b, mode), want, b.rows())) << a.Describe() << "\n"
                                                                         << b.Describe();
@@ -206,29 +227,60 @@ TEST_P(DeviceGemm, HostCallsRunOnTheDevice) {
 
 INSTANTIATE_TEST_SUITE_P(Products, DeviceGemm, testing::ValuesIn(kProducts));
 
+// A factor at a place, stored as columns of a wider matrix.
+class StridedFactor {
+ public:
+  StridedFactor(const Factor& factor, Storage storage, bool transposed, Place place) {
+    Factor stored = factor;
+    stored.Store(storage, transposed);
+    operand_ = stored.Get();
+    Widen(operand_.values, values_, place);
+    Widen(operand_.codes8, codes8_, place);
+    Widen(operand_.codes16, codes16_, place);
+    scales_ = CopyAt(operand_.scales.data, place);
+    operand_.scales.data = scales_.View();
+  }
+
+  const GemmOperand& Get() const { return operand_; }
+
+ private:
+  template <typename T>
+  void Widen(MatrixSpan<const T>& view, Buffer<T>& memory, Place place) const {
+    if (view.data == nullptr) return;
+    constexpr size_t kBefore = 3, kBehind = 2;
+    const auto [rows, cols] = operand_.Stored();
+    const size_t stride = kBefore + cols + kBehind;
+    std::vector<T> wide(rows * stride, T{77});
+    for (size_t i = 0; i < rows * cols; ++i) {
+      wide[i / cols * stride + kBefore + i % cols] = view.data[i];
+    }
+    memory = CopyAt(wide, place);
+    view = memory.View().As(rows, stride).Columns(kBefore, cols);
+  }
+
+  Buffer<float> values_, scales_;
+  Buffer<uint8_t> codes8_;
+  Buffer<uint16_t> codes16_;
+  GemmOperand operand_;
+};
+
 class DeviceGemmCall : public DeviceTest {
  protected:
   // An operand without memory: for calls that are refused before they read it.
-  static DeviceGemmOperand Operand(const char* format, size_t rows, size_t inner) {
-    DeviceGemmOperand operand;
-    operand.format = ParseFormat(format).spec;
-    operand.rows = rows;
-    operand.inner = inner;
-    operand.codes = reinterpret_cast<const void*>(size_t{256});
-    return operand;
+  GemmOperand Operand(const char* format, size_t rows, size_t inner) {
+    return cuda::WithCodes({.format = ParseFormat(format).spec},
+                           reinterpret_cast<const void*>(size_t{256}),
+                           rows,
+                           inner,
+                           false,
+                           place());
   }
-  std::string Refusal(const DeviceGemmOperand& a,
-                      const DeviceGemmOperand& b,
+  std::string Refusal(const GemmOperand& a,
+                      const GemmOperand& b,
                       const char* mode,
                       DeviceGemmEngine engine = DeviceGemmEngine::kAuto) {
-    DeviceArray<float> out(a.rows * b.rows);
-    return ErrorOf([&] {
-      Gemm(a,
-           b,
-           ParseAccumulationMode(mode),
-           {out.data(), MatrixShape{a.rows, b.rows}, place()},
-           engine);
-    });
+    Buffer<float> out(place(), a.rows * b.rows);
+    return ErrorOf([&] { Gemm(a, b, ParseAccumulationMode(mode), out.View(), engine); });
   }
 
   oracle::TestRandom random_{7};
@@ -239,32 +291,81 @@ TEST_F(DeviceGemmCall, RefusesWhatTheDeviceDoesNotCompute) {
     EXPECT_THAT(message, HasSubstr(part));
   };
   expect(Refusal(Operand("e5m2", 16, 16), Operand("e5m2", 16, 16), "hopper-fp8-fast"),
-         "no product e5m2 16 x 16 times e5m2 16 x 16 under mode hopper-fp8-fast");
-  expect(Refusal(Operand("e4m3fn", 16, 16), Operand("e4m3fn", 16, 16), "fp32"), "mode fp32");
+         "no product of 16 x 16 of e5m2 by 16 x 16 of e5m2 under mode hopper-fp8-fast");
   expect(Refusal(Operand("bf16", 16, 16), Operand("fp16", 16, 16), "hopper-bf16"), "no product");
-  expect(Refusal(Operand("int8", 16, 133145), Operand("int8", 16, 133145), "exact"),
-         "more than 133144 products");
+  // Kernels that take one product after another belong to no engine.
+  for (const DeviceGemmEngine engine : {DeviceGemmEngine::kLibrary, DeviceGemmEngine::kOwn}) {
+    expect(Refusal(Operand("e4m3fn", 16, 16), Operand("e4m3fn", 16, 16), "fp32", engine),
+           "has no product e4m3fn 16 x 16 times e4m3fn 16 x 16 under mode fp32");
+    expect(Refusal(Operand("int8", 16, 131072), Operand("int8", 16, 131072), "exact", engine),
+           "has no product int8 16 x 131072");
+  }
   expect(
       Refusal(Operand("bf16", 16, 16), Operand("bf16", 16, 16), "library", DeviceGemmEngine::kOwn),
       "engine own");
+  Buffer<int32_t> sums(place(), 256);
+  expect(ErrorOf([&] {
+           (void)GemmInt32(Operand("int8", 16, 131072), Operand("int8", 16, 131072), sums.View());
+         }),
+         "GemmInt32: 131072 products, expected at most 131071 on a device");
+}
+
+TEST_F(DeviceGemmCall, OperandsMayBeColumnsOfWiderMatrices) {
+  for (const NamedProduct& p : {NamedProduct{"e4m3fn", "e5m2", "fp32"},
+                                NamedProduct{"bf16", "fp16", "fp64"},
+                                NamedProduct{"int8", "int8", "exact"},
+                                NamedProduct{"e4m3fn", "e5m2", "hopper-fp8-fast"},
+                                NamedProduct{"bf16", "bf16", "hopper-bf16"}}) {
+    const bool tensor_cores = std::string_view(p.mode).starts_with("hopper");
+    if (tensor_cores && !Device().IsHopper()) continue;
+    for (const Shape& shape : {Shape{1, 40, 7}, Shape{17, 33, 65}, Shape{48, 64, 160}}) {
+      Factor a = Factor::Random(
+          p.FormatA(), shape.rows_a, shape.inner, Spread::kNormal, Side::kLeft, random_);
+      Factor b = Factor::Random(
+          p.FormatB(), shape.rows_b, shape.inner, Spread::kNormal, Side::kRight, random_);
+      PutScales(a, ScalesFor::kRows, random_);
+      PutScales(b, ScalesFor::kTensor, random_);
+      const std::vector<float> want = HostProduct(a, b, p.Rule());
+      for (const Storage storage : {Storage::kCodes, Storage::kValues}) {
+        if (tensor_cores && storage == Storage::kValues) continue;  // a device does not encode them
+        for (const bool transposed_a : {false, true}) {
+          for (const bool transposed_b : {false, true}) {
+            for (const Place at : {Place(), place()}) {
+              const StridedFactor left(a, storage, transposed_a, at);
+              const StridedFactor right(b, storage, transposed_b, at);
+              FloatBuffer out(at);
+              Gemm(left.Get(), right.Get(), p.Rule(), out.Renew(a.rows(), b.rows()));
+              EXPECT_TRUE(SameMatrix(ToVector(out.View()), want, b.rows()))
+                  << p.mode << " on the " << ToString(at) << (transposed_a ? ", a transposed" : "")
+                  << (transposed_b ? ", b transposed" : "") << "\na: " << a.Describe();
+            }
+          }
+        }
+      }
+    }
+  }
+  // Integers too.
+  const Factor a = Factor::Random(kInt8, 17, 65, Spread::kAllCodes, Side::kLeft, random_);
+  const Factor b = Factor::Random(kInt8, 33, 65, Spread::kAllCodes, Side::kRight, random_);
+  std::vector<int32_t> sums[2];
+  for (const Place at : {Place(), place()}) {
+    const StridedFactor left(a, Storage::kCodes, true, at), right(b, Storage::kCodes, false, at);
+    Buffer<int32_t> out(at, a.rows() * b.rows());
+    EXPECT_TRUE(GemmInt32(left.Get(), right.Get(), out.View()));
+    sums[at.IsHost() ? 0 : 1] = ToVector(out.View());
+  }
+  EXPECT_EQ(sums[1], sums[0]);
 }
 
 TEST_F(DeviceGemmCall, IntegerSumsAreExactUpToTheLargest) {
-  struct Longest {
-    size_t inner;
-    uint32_t code;
-    int32_t sum;
-  };
-  for (const Longest& x : {Longest{kMostInt8Products, 0x81, 2147479576},
-                           Longest{kMostProductsOfAnyInt8, 0x80, 2147467264}}) {
-    const Factor a(kInt8, 3, x.inner, std::vector<uint32_t>(3 * x.inner, x.code));
-    const Factor b(kInt8, 2, x.inner, std::vector<uint32_t>(2 * x.inner, x.code));
-    const DeviceFactor left(a, false, stream()), right(b, true, stream());
-    DeviceArray<int32_t> out(6);
-    GemmInt32(left.Get(),
-              right.Get(),
-              {out.data(), MatrixShape{left.Get().rows, right.Get().rows}, place()});
-    EXPECT_EQ(OnHost(std::as_const(out).span(), stream()), std::vector<int32_t>(6, x.sum));
+  const size_t inner = kMostProductsOfAnyInt8;
+  for (const auto& [code, sum] : {std::pair{0x81u, 2114044159}, std::pair{0x80u, 2147467264}}) {
+    const Factor a(kInt8, 3, inner, std::vector<uint32_t>(3 * inner, code));
+    const Factor b(kInt8, 2, inner, std::vector<uint32_t>(2 * inner, code));
+    const DeviceFactor left(a, false), right(b, true);
+    Buffer<int32_t> out(place(), 6);
+    EXPECT_TRUE(GemmInt32(left.Get(), right.Get(), out.View()));
+    EXPECT_EQ(ToVector(out.View()), std::vector<int32_t>(6, sum));
   }
 }
 
@@ -278,12 +379,10 @@ TEST_F(DeviceGemmCall, IntegerSumsAreThoseOfTheProcessor) {
     b.Store(Storage::kCodes, false);
     std::vector<int32_t> want(a.rows() * b.rows());
     ASSERT_TRUE(GemmInt32(a.Get(), b.Get(), want));
-    const DeviceFactor left(a, true, stream()), right(b, false, stream());
-    DeviceArray<int32_t> out(want.size());
-    GemmInt32(left.Get(),
-              right.Get(),
-              {out.data(), MatrixShape{left.Get().rows, right.Get().rows}, place()});
-    EXPECT_EQ(OnHost(std::as_const(out).span(), stream()), want);
+    const DeviceFactor left(a, true), right(b, false);
+    Buffer<int32_t> out(place(), want.size());
+    EXPECT_TRUE(GemmInt32(left.Get(), right.Get(), out.View()));
+    EXPECT_EQ(ToVector(out.View()), want);
     const ExecutionState state;
     ForceBackend("cuda");
     std::vector<int32_t> staged(want.size());
@@ -302,13 +401,12 @@ TEST_F(DeviceGemmCall, RuleLibraryIsNearTheExactProduct) {
       PutScales(a, scales, random_);
       PutScales(b, scales, random_);
       const std::vector<float> want = HostProduct(a, b, ParseAccumulationMode("fp64"));
-      const DeviceFactor left(a, false, stream()), right(b, false, stream());
+      const DeviceFactor left(a, false), right(b, false);
       const std::vector<uint32_t> got = DeviceProduct(left.Get(),
                                                       right.Get(),
                                                       ParseAccumulationMode("library"),
                                                       Element::kFloat32,
-                                                      DeviceGemmEngine::kAuto,
-                                                      stream());
+                                                      DeviceGemmEngine::kAuto);
       double error = 0, norm = 0;
       for (size_t i = 0; i < want.size(); ++i) {
         const double x = std::bit_cast<float>(got[i]), y = want[i];
@@ -318,6 +416,23 @@ TEST_F(DeviceGemmCall, RuleLibraryIsNearTheExactProduct) {
       const double bound = spec.StorageBytes() == 1 ? 2e-3 : 1e-6;
       EXPECT_LE(std::sqrt(error / norm), bound) << format << ", scales " << int(scales);
     }
+  }
+}
+
+// A view without elements may have an address; every kernel then scales by 1.
+TEST_F(DeviceGemmCall, ScalesWithoutElementsAreNone) {
+  const Factor a = Factor::Random(kInt8, 17, 65, Spread::kAllCodes, Side::kLeft, random_);
+  const Factor b = Factor::Random(kInt8, 33, 65, Spread::kAllCodes, Side::kRight, random_);
+  const std::vector<uint32_t> want =
+      BitsOf(HostProduct(a, b, AccumulationMode{}), Element::kFloat32);
+  const DeviceFactor left(a, false), right(b, false);
+  const Buffer<float> seven = CopyAt(std::vector<float>{7}, place());
+  GemmOperand x = left.Get(), y = right.Get();
+  x.scales.data = y.scales.data = seven.View().Columns(0, 0);
+  for (const DeviceGemmEngine engine : {DeviceGemmEngine::kAuto, DeviceGemmEngine::kLibrary}) {
+    const std::vector<uint32_t> got =
+        DeviceProduct(x, y, AccumulationMode{}, Element::kFloat32, engine);
+    EXPECT_TRUE(SameBits(got, want, b.rows())) << ToString(engine);
   }
 }
 
@@ -334,7 +449,7 @@ TEST_F(DeviceGemmCall, HostCallsOfOrderedModesRunOnTheDevice) {
                   {.row_stride = 3, .segment = 32, .segment_stride = 1});
       ForceBackend(AvailableBackends().front());
       const std::vector<float> want = HostProduct(a, b, mode);
-      EXPECT_TRUE(MultipliesOffloaded(a.Get(), b.Get(), mode)) << name << " " << format;
+      EXPECT_TRUE(IsOffloaded(a, b, mode)) << name << " " << format;
       ForceBackend("cuda");
       EXPECT_TRUE(SameMatrix(GemmResult(a, b, mode), want, b.rows())) << name << " " << format;
     }
@@ -347,7 +462,7 @@ TEST_F(DeviceGemmCall, ScalesAlongTheInnerDimensionStayOnTheProcessor) {
   const Factor b = Factor::Random(kE4M3fn, 8, 64, Spread::kNormal, Side::kRight, random_);
   a.SetScales({2, 3}, {.segment = 32, .segment_stride = 1});
   const AccumulationMode mode = ParseAccumulationMode("hopper-fp8-fast");
-  EXPECT_FALSE(MultipliesOffloaded(a.Get(), b.Get(), mode));
+  EXPECT_FALSE(IsOffloaded(a, b, mode));
   const std::vector<float> want = DefinedProduct(a, b, mode);
   const ExecutionState state;
   ForceBackend("cuda");

@@ -15,7 +15,7 @@
 namespace numsim {
 namespace {
 
-constexpr const char* kRules[] = {"exact",
+constexpr const char* kModes[] = {"exact",
                                   "fp64",
                                   "fp32",
                                   "fp16",
@@ -110,7 +110,8 @@ void SetRandomScales(Factor& factor, size_t segment, oracle::TestRandom& random)
 
 void StoreRandomly(Factor& factor, oracle::TestRandom& random) {
   const bool codes = factor.format().Bits() <= 16 && random.Below(3) != 0;
-  factor.Store(codes ? Storage::kCodes : Storage::kValues, random.Below(2) != 0);
+  const size_t gap = random.Below(3) == 0 ? 1 + random.Below(9) : 0;
+  factor.Store(codes ? Storage::kCodes : Storage::kValues, random.Below(2) != 0, gap);
 }
 
 struct Shape {
@@ -135,12 +136,12 @@ Factor RandomFactor(const FormatSpec& format,
   return factor;
 }
 
-class GemmUnderRule : public testing::TestWithParam<const char*> {
+class GemmUnderMode : public testing::TestWithParam<const char*> {
  protected:
   AccumulationMode mode() const { return ParseAccumulationMode(GetParam()); }
 };
 
-TEST_P(GemmUnderRule, EqualsItsDefinition) {
+TEST_P(GemmUnderMode, EqualsItsDefinition) {
   oracle::TestRandom random(1);
   for (const FormatPair& pair : kPairs) {
     for (const Spread spread : kSpreads) {
@@ -152,7 +153,7 @@ TEST_P(GemmUnderRule, EqualsItsDefinition) {
   }
 }
 
-TEST_P(GemmUnderRule, EqualsItsDefinitionWithScales) {
+TEST_P(GemmUnderMode, EqualsItsDefinitionWithScales) {
   constexpr size_t kSegments[] = {0, 0, 1, 5, 32, 128, 100000};
   oracle::TestRandom random(2);
   for (const FormatPair& pair : kPairs) {
@@ -169,7 +170,7 @@ TEST_P(GemmUnderRule, EqualsItsDefinitionWithScales) {
   }
 }
 
-TEST_P(GemmUnderRule, EqualsItsDefinitionForEveryStorage) {
+TEST_P(GemmUnderMode, EqualsItsDefinitionForEveryStorage) {
   oracle::TestRandom random(3);
   for (const FormatPair& pair : {kPairs[0], FormatPair{kInt8, kInt8}, FormatPair{kBf16, kBf16}}) {
     Factor a = Factor::Random(pair.a, 5, 21, Spread::kNormal, Side::kLeft, random);
@@ -187,7 +188,7 @@ TEST_P(GemmUnderRule, EqualsItsDefinitionForEveryStorage) {
   }
 }
 
-TEST_P(GemmUnderRule, EqualsItsDefinitionForLongAndWideOperandsOnSeveralThreads) {
+TEST_P(GemmUnderMode, EqualsItsDefinitionForLongAndWideOperandsOnSeveralThreads) {
   oracle::TestRandom random(4);
   constexpr Shape kShapes[] = {
       {1, 1, 2047}, {2, 3, 2049}, {1, 7, 4097}, {7, 13, 65}, {13, 35, 130}};
@@ -200,7 +201,7 @@ TEST_P(GemmUnderRule, EqualsItsDefinitionForLongAndWideOperandsOnSeveralThreads)
   }
 }
 
-TEST_P(GemmUnderRule, SpecialOperandsSpoilTheirRowAndColumnAlone) {
+TEST_P(GemmUnderMode, SpecialOperandsSpoilTheirRowAndColumnAlone) {
   oracle::TestRandom random(5);
   for (const FormatSpec& format : {kE5M2, kBf16, kFp16}) {
     Factor a = RandomFactor(format, 9, 40, Spread::kNormal, Side::kLeft, random);
@@ -224,7 +225,7 @@ TEST_P(GemmUnderRule, SpecialOperandsSpoilTheirRowAndColumnAlone) {
   }
 }
 
-TEST_P(GemmUnderRule, SpecialScalesGiveTheNanOfTheRule) {
+TEST_P(GemmUnderMode, SpecialScalesGiveTheNanOfTheMode) {
   oracle::TestRandom random(6);
   constexpr float kInf = std::numeric_limits<float>::infinity();
   for (const FormatSpec& format : {kE4M3fn, kInt8}) {
@@ -258,7 +259,7 @@ TEST_P(GemmUnderRule, SpecialScalesGiveTheNanOfTheRule) {
   }
 }
 
-TEST_P(GemmUnderRule, EmptySumsAreZeroAndEmptyMatricesAreFine) {
+TEST_P(GemmUnderMode, EmptySumsAreZeroAndEmptyMatricesAreFine) {
   for (const FormatSpec& format : {kE4M3fn, kInt8, kFp32}) {
     Factor a(format, 5, 0, {}), b(format, 3, 0, {});
     ASSERT_NO_FATAL_FAILURE(ExpectDefinedProduct(a, b, mode()));
@@ -275,8 +276,8 @@ TEST_P(GemmUnderRule, EmptySumsAreZeroAndEmptyMatricesAreFine) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Gemm,
-                         GemmUnderRule,
-                         testing::ValuesIn(kRules),
+                         GemmUnderMode,
+                         testing::ValuesIn(kModes),
                          [](const testing::TestParamInfo<const char*>& param) {
                            std::string name = param.param;
                            for (char& c : name) {
@@ -314,6 +315,46 @@ TEST(Gemm, SumsBeyondTheRangeOfFloat32EqualTheirDefinition) {
       ExpectDefinedProduct(row, column, ParseAccumulationMode(sum.mode));
     }
   }
+}
+
+TEST(Gemm, ABf16ResultIsRoundedOnceWhenItIsStored) {
+  oracle::TestRandom random(10);
+  const EncodePlan to_bf16 = MakeEncodePlan(kBf16);
+  for (const char* mode : {"exact", "fp32", "hopper-fp8-fast", "fp16"}) {
+    Factor a = RandomFactor(kE4M3fn, 7, 65, Spread::kNormal, Side::kLeft, random);
+    Factor b = RandomFactor(kE5M2, 33, 65, Spread::kNormal, Side::kRight, random);
+    a.SetCode(3, 5, kE4M3fn.NanCode());
+    b.SetScales({3e38f}, {});  // beyond bf16: rounds to infinity
+    std::vector<float> want = GemmResult(a, b, ParseAccumulationMode(mode));
+    for (float& x : want) {
+      x = Decode(kBf16, EncodeF32(to_bf16, std::bit_cast<uint32_t>(x), 0));
+    }
+    std::vector<float> out(want.size());
+    WithEachBackend([&] {
+      Gemm(a.Get(),
+           b.Get(),
+           ParseAccumulationMode(mode),
+           FloatSpan(out.data(), {7, 33}, Place(), Element::kBfloat16));
+      EXPECT_TRUE(SameMatrix(out, want, 33)) << mode;
+    });
+  }
+}
+
+TEST(Gemm, ColumnsOfAWiderMatrixAreAnOperand) {
+  const std::vector<int8_t> wide = {1, 2, 99, 99, 3, 4, 99, 99, 5, 6, 99, 99};
+  const MatrixSpan<const uint8_t> codes(reinterpret_cast<const uint8_t*>(wide.data()), 3, 4);
+  const GemmOperand x{.format = kInt8, .codes8 = codes.Columns(0, 2), .rows = 3, .inner = 2};
+  std::vector<float> out(9);
+  Gemm(x, x, {}, out);
+  EXPECT_EQ(out, (std::vector<float>{5, 11, 17, 11, 25, 39, 17, 39, 61}));
+  std::vector<int32_t> sums(9);
+  EXPECT_TRUE(GemmInt32(x, x, sums));
+  EXPECT_EQ(sums, (std::vector<int32_t>{5, 11, 17, 11, 25, 39, 17, 39, 61}));
+  const GemmOperand turned{
+      .format = kInt8, .codes8 = codes.Columns(0, 2), .rows = 2, .inner = 3, .transposed = true};
+  out.resize(4);
+  Gemm(turned, turned, {}, out);
+  EXPECT_EQ(out, (std::vector<float>{35, 44, 44, 56}));
 }
 
 TEST(Gemm, AStrideOfSegmentsIsNotReadWithoutSegments) {

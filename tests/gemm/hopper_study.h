@@ -1,4 +1,4 @@
-// For studies of what cuBLASLt computes on a Hopper GPU (hopper_rules_device_test.cc): operands,
+// For studies of what cuBLASLt computes on a Hopper GPU (hopper_modes_device_test.cc): operands,
 // products by the library with options of the caller, candidates and how many outputs they fit.
 #pragma once
 
@@ -21,21 +21,25 @@
 
 namespace numsim {
 
+using cuda::LibraryOptions;
+using cuda::LibraryReduction;
+using cuda::LibraryResult;
+
 // A rule of the device and formats that it is for.
-struct StudiedRule {
+struct StudiedMode {
   const char* name;
   const char* a;
   const char* b;
 
   bool Fast() const { return std::string_view(name) == "hopper-fp8-fast"; }
 };
-inline constexpr StudiedRule kFp8Rules[] = {{"hopper-fp8-fast", "e4m3fn", "e4m3fn"},
+inline constexpr StudiedMode kFp8Modes[] = {{"hopper-fp8-fast", "e4m3fn", "e4m3fn"},
                                             {"hopper-fp8-fast", "e4m3fn", "e5m2"},
                                             {"hopper-fp8-fast", "e5m2", "e4m3fn"},
                                             {"hopper-fp8", "e4m3fn", "e4m3fn"},
                                             {"hopper-fp8", "e4m3fn", "e5m2"},
                                             {"hopper-fp8", "e5m2", "e4m3fn"}};
-inline constexpr StudiedRule kWideRules[] = {{"hopper-bf16", "bf16", "bf16"},
+inline constexpr StudiedMode kWideModes[] = {{"hopper-bf16", "bf16", "bf16"},
                                              {"hopper-fp16", "fp16", "fp16"}};
 
 // Codes beside those of Spread.
@@ -120,7 +124,7 @@ class HopperStudy : public DeviceTest {
   }
 
   // Pairs of factors of every distribution.
-  std::vector<std::pair<Factor, Factor>> Pairs(const StudiedRule& rule, size_t inner) {
+  std::vector<std::pair<Factor, Factor>> Pairs(const StudiedMode& rule, size_t inner) {
     const FormatSpec a = ParseFormat(rule.a).spec, b = ParseFormat(rule.b).spec;
     std::vector<std::pair<Factor, Factor>> pairs;
     for (const Spread spread : kSpreads) {
@@ -134,7 +138,7 @@ class HopperStudy : public DeviceTest {
     return pairs;
   }
 
-  LibraryOptions Options(const StudiedRule& rule, LibraryResult result) const {
+  LibraryOptions Options(const StudiedMode& rule, LibraryResult result) const {
     LibraryOptions options;
     options.result = result;
     options.fast_accumulation = rule.Fast();
@@ -143,13 +147,15 @@ class HopperStudy : public DeviceTest {
 
   // Bits of the device's results with one NaN; empty: there is no algorithm.
   std::vector<uint32_t> Outputs(const Factor& a, const Factor& b, const LibraryOptions& options) {
-    const DeviceFactor left(a, false, stream()), right(b, false, stream());
-    const size_t n = a.rows() * b.rows(), bytes = BytesOf(options.result);
-    DeviceArray<uint8_t> out(n * bytes);
-    device_memory::FillBytes(out.data(), 0xA5, out.size(), stream());
-    algorithm_ = library_.Describe(left.Get(), right.Get(), options, out.data());
-    if (!library_.Multiply(left.Get(), right.Get(), options, out.data(), stream())) return {};
-    const std::vector<uint8_t> all = OnHost(std::as_const(out).span(), stream());
+    const DeviceFactor left(a, false), right(b, false);
+    const size_t n = a.rows() * b.rows(), bytes = cuda::BytesOf(options.result);
+    Buffer<uint8_t> out(place(), n * bytes);
+    uint8_t* const to = out.View().data;
+    device_memory::FillBytes(to, 0xA5, n * bytes, stream());
+    auto& library = place().Context().Get<cuda::DeviceLibrary>();
+    algorithm_ = library.Describe(left.Get(), right.Get(), options, to);
+    if (!library.Multiply(left.Get(), right.Get(), options, to, stream())) return {};
+    const std::vector<uint8_t> all = ToVector(out.View());
     std::vector<uint32_t> bits(n);
     for (size_t i = 0; i < n; ++i) {
       std::memcpy(&bits[i], all.data() + i * bytes, bytes);
@@ -159,7 +165,7 @@ class HopperStudy : public DeviceTest {
     return bits;
   }
 
-  std::vector<float> Sums(const Factor& a, const Factor& b, const StudiedRule& rule) {
+  std::vector<float> Sums(const Factor& a, const Factor& b, const StudiedMode& rule) {
     Factor left = a, right = b;
     left.SetScales({}, {});
     right.SetScales({}, {});
@@ -181,17 +187,16 @@ class HopperStudy : public DeviceTest {
     WriteScales(path + "-sb.npy", b);
     Array array;
     array.shape = {a.rows(), b.rows()};
-    array.type = BytesOf(result) == 4 ? ElementType::kU32 : ElementType::kU16;
-    array.bytes.resize(out.size() * BytesOf(result));
+    array.type = cuda::BytesOf(result) == 4 ? ElementType::kU32 : ElementType::kU16;
+    array.bytes.resize(out.size() * cuda::BytesOf(result));
     for (size_t i = 0; i < out.size(); ++i) {
-      std::memcpy(array.bytes.data() + i * BytesOf(result), &out[i], BytesOf(result));
+      std::memcpy(array.bytes.data() + i * cuda::BytesOf(result), &out[i], cuda::BytesOf(result));
     }
     WriteNpy(path + "-out.npy", array);
   }
 
   static constexpr size_t kRowsA = 48, kRowsB = 48;
 
-  DeviceLibrary library_;
   std::string algorithm_;
   oracle::TestRandom random_{1234};
 
@@ -201,8 +206,7 @@ class HopperStudy : public DeviceTest {
     stored.Store(Storage::kCodes, false);
     const GemmOperand x = stored.Get();
     const bool wide = x.format.StorageBytes() == 2;
-    const auto bytes = wide ? std::as_bytes(x.codes16.first(x.rows * x.inner))
-                            : std::as_bytes(x.codes8.first(x.rows * x.inner));
+    const auto bytes = wide ? std::as_bytes(x.codes16.Span()) : std::as_bytes(x.codes8.Span());
     Array array;
     array.type = wide ? ElementType::kU16 : ElementType::kU8;
     array.shape = {x.rows, x.inner};
@@ -211,16 +215,16 @@ class HopperStudy : public DeviceTest {
   }
   static void WriteScales(const std::string& path, const Factor& factor) {
     const GemmOperand x = factor.Get();
-    if (x.scales.data.empty()) return;
-    const auto bytes = std::as_bytes(x.scales.data);
+    if (x.scales.data.Empty()) return;
+    const auto bytes = std::as_bytes(x.scales.data.Span());
     Array array;
-    array.shape = {x.scales.data.size()};
+    array.shape = {x.scales.data.Elements()};
     array.bytes.assign(bytes.begin(), bytes.end());
     WriteNpy(path, array);
   }
 };
 
-inline std::string CaseName(const StudiedRule& rule, size_t inner, const std::string& more) {
+inline std::string CaseName(const StudiedMode& rule, size_t inner, const std::string& more) {
   return fmt::format("{}.{}.{}.{}.{}", rule.name, rule.a, rule.b, inner, more);
 }
 

@@ -135,7 +135,7 @@ TEST(ExplainDifference, NoiseIsNoKnownKind) {
 TEST(ExplainDifference, FewElementsAreNotFitted) {
   Problem p(100, 1);
   p.a.rows = 2;
-  p.a.values = p.a.values.first(200);
+  p.a.values = p.a.values.Columns(0, 200);
   p.expected.resize(2);
   const std::vector<float> mine = {2 * p.expected[0], 3 * p.expected[1]};
   EXPECT_NE(p.Explain(mine).kind, DifferenceKind::kPrefix);

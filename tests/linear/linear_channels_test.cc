@@ -34,7 +34,14 @@ naive::Results StepWithChannels(const LinearOptions& options,
                      Unwritten(kShape.tokens, kShape.in),
                      Unwritten(kShape.out, kShape.in)};
   LinearSaved saved;
-  layer.Forward(p.x.data, p.w.data, kShape, out.y.data, saved, {}, nullptr, false, channels);
+  layer.Forward(HostMatrix(p.x.data, kShape.X()),
+                HostMatrix(p.w.data, kShape.W()),
+                out.y.data,
+                saved,
+                {},
+                nullptr,
+                false,
+                channels);
   layer.Backward(p.g.data, p.w.data, saved, out.dx.data, out.dw.data);
   return out;
 }
@@ -97,8 +104,15 @@ TEST(LinearChannels, TheNextForwardHasNone) {
   LinearSaved saved;
   naive::Results out = Step(layer, p);
   std::vector<float> y(out.y.data.size()), dx(out.dx.data.size()), dw(out.dw.data.size());
-  layer.Forward(p.x.data, p.w.data, kShape, y, saved, {}, nullptr, false, Channels(kShape.in));
-  layer.Forward(p.x.data, p.w.data, kShape, y, saved);
+  layer.Forward(HostMatrix(p.x.data, kShape.X()),
+                HostMatrix(p.w.data, kShape.W()),
+                y,
+                saved,
+                {},
+                nullptr,
+                false,
+                Channels(kShape.in));
+  layer.Forward(HostMatrix(p.x.data, kShape.X()), HostMatrix(p.w.data, kShape.W()), y, saved);
   layer.Backward(p.g.data, p.w.data, saved, dx, dw);
   EXPECT_TRUE(SameBits(y, out.y.data));
   EXPECT_TRUE(SameBits(dw, out.dw.data));

@@ -219,7 +219,7 @@ TEST(LinearDelayed, XAndWAreUpdatedByForwardAndGByBackward) {
   const LinearProblem p = ProblemOf(1);
   std::vector<float> y(p.g.data.size()), dx(p.x.data.size()), dw(p.w.data.size());
   LinearSaved saved;
-  layer.Forward(p.x.data, p.w.data, kShape, y, saved);
+  layer.Forward(HostMatrix(p.x.data, kShape.X()), HostMatrix(p.w.data, kShape.W()), y, saved);
   expected.x.Update(p.x);
   expected.w.Update(p.w);
   EXPECT_TRUE(SameBits(layer.SaveState(), expected.State()));
@@ -237,8 +237,10 @@ TEST(LinearDelayed, BackwardUsesTheScalesOfItsOwnForward) {
   const naive::Results want = expected.Step(first);
   std::vector<float> y(first.g.data.size()), dx(first.x.data.size()), dw(first.w.data.size());
   LinearSaved saved, other;
-  layer.Forward(first.x.data, first.w.data, kShape, y, saved);
-  layer.Forward(second.x.data, second.w.data, kShape, y, other);
+  layer.Forward(
+      HostMatrix(first.x.data, kShape.X()), HostMatrix(first.w.data, kShape.W()), y, saved);
+  layer.Forward(
+      HostMatrix(second.x.data, kShape.X()), HostMatrix(second.w.data, kShape.W()), y, other);
   layer.Backward(first.g.data, first.w.data, saved, dx, dw);
   EXPECT_TRUE(SameBits(dx, want.dx.data));
   EXPECT_TRUE(SameBits(dw, want.dw.data));

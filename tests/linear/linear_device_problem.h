@@ -11,7 +11,7 @@
 #include "numsim/cast/cast.h"
 #include "numsim/formats/format_table.h"
 #include "numsim/linear/linear.h"
-#include "numsim/quantize/quantize_device.h"
+#include "numsim/quantize/quantize.h"
 #include "tests/linear/linear_problem.h"
 
 namespace numsim {
@@ -42,29 +42,26 @@ class DeviceTensor {
  public:
   // The values of m, which for bf16 lie on its grid.
   DeviceTensor(const naive::Matrix& m, Element element) : DeviceTensor(m.rows, m.cols, element) {
-    const std::span<const float> values(m.data);
-    Buffer<float> wide(ThreadPlace());
-    CopyMatrix<float>(HostMatrix(values, {m.rows, m.cols}), wide.Resize(m.rows, m.cols));
-    Convert(wide.View(), buffer_.View());
+    Convert(CopyAt(m.data, ThreadPlace()).View(), buffer_.View());
   }
   // To be written: NaN everywhere.
   DeviceTensor(size_t rows, size_t cols, Element element) : buffer_(ThreadPlace(), element) {
-    buffer_.Resize(rows, cols);
+    buffer_.Renew(rows, cols);
     Spoil();
   }
 
   void Spoil() {
-    const MatrixSpan<float> m = buffer_.View();
+    const FloatSpan m = buffer_.View();
     device_memory::FillBytes(m.data, 0xFF, m.Bytes(), ThreadStream());
   }
-  MatrixSpan<float> matrix() { return buffer_.View(); }
+  FloatSpan matrix() { return buffer_.View(); }
   naive::Matrix Read() const {
-    const In<float> m = buffer_.View();
+    const ConstFloatSpan m = buffer_.View();
     return {m.rows, m.cols, ToVector(m)};
   }
 
  private:
-  Buffer<float> buffer_;
+  FloatBuffer buffer_;
 };
 
 // How tensors lie on the device.
@@ -99,7 +96,7 @@ inline void BackwardOnDevice(Linear& layer,
                              RandomStream random = {},
                              Wanted wanted = {},
                              LinearObserver* observer = nullptr) {
-  const MatrixSpan<float> nothing;
+  const FloatSpan nothing;
   layer.Backward(p.g.matrix(),
                  p.w.matrix(),
                  p.saved,

@@ -182,6 +182,42 @@ TEST_P(DeviceLinearTest, GradientsThatAreNotWantedAreNotWritten) {
   }
 }
 
+// Forward fills memory of the caller, which is copied and then overwritten. Backward reads the
+// copy.
+TEST_P(DeviceLinearTest, WhatIsSavedMayLieInMemoryOfTheCallerAndMove) {
+  const LinearProblem problem = InBf16(UnevenProblem(kSmall));
+  for (const bool x_stays : {true, false}) {
+    SCOPED_TRACE(x_stays ? "x stays" : "x does not stay");
+    Layers layers = LayersOf(GetParam(), GetParam().kind != "standard");
+    for (const uint64_t step : {0, 1}) {
+      const RandomStream random{.seed = 5, .stream = step};
+      DeviceProblem p(problem);
+      const auto attach = [&](std::vector<Buffer<uint8_t>>& memory) {
+        std::vector<MatrixSpan<uint8_t>> pieces;
+        for (Buffer<uint8_t>& piece : memory) pieces.push_back(piece.View());
+        layers.there.Attach(p.x.matrix(), p.w.matrix(), x_stays, pieces, p.saved);
+      };
+      std::vector<Buffer<uint8_t>> memory;
+      for (const size_t bytes : layers.there.SavedBytes(p.x.matrix(), p.w.matrix(), x_stays)) {
+        memory.emplace_back(place(), bytes);
+      }
+      attach(memory);
+      const size_t allocated = AllocatedDeviceBytes();
+      layers.there.Forward(
+          p.x.matrix(), p.w.matrix(), p.y.matrix(), p.saved, random, nullptr, x_stays);
+      EXPECT_TRUE(step == 0 || AllocatedDeviceBytes() == allocated);
+      std::vector<Buffer<uint8_t>> moved = memory;
+      for (Buffer<uint8_t>& piece : memory) {
+        device_memory::FillBytes(piece.View().data, 0xFF, piece.View().Bytes(), stream());
+      }
+      if (!x_stays) p.x.Spoil();
+      attach(moved);
+      BackwardOnDevice(layers.there, p, random);
+      ExpectSameBits(ResultsOf(p), ExpectedOnDevice(layers.here, problem, random));
+    }
+  }
+}
+
 TEST_P(DeviceLinearTest, ZerosAndRowsOfZerosAreAsOnTheCpu) {
   LinearProblem p = HeavyTailed(kSmall);
   std::fill_n(p.x.data.begin(), 2 * kSmall.in, 0.0f);
@@ -222,7 +258,12 @@ TEST_P(DeviceLinearTest, KeptBytesAreThoseThatBackwardReads) {
   ForwardOnDevice(layers.there, there, kRandom);
   LinearSaved here;
   std::vector<float> y(p.g.data.size());
-  Linear(layers.here.recipe()).Forward(p.x.data, p.w.data, p.Shape(), y, here, kRandom);
+  Linear(layers.here.recipe())
+      .Forward(HostMatrix(p.x.data, p.Shape().X()),
+               HostMatrix(p.w.data, p.Shape().W()),
+               y,
+               here,
+               kRandom);
   if (there.saved.keeps_codes == here.keeps_codes && GetParam().high_precision != "fp32") {
     EXPECT_EQ(there.saved.Bytes(), here.Bytes());
   }

@@ -135,7 +135,7 @@ TEST_F(DeviceLinearExecution, NothingIsDoneForAGradientThatIsNotWanted) {
 TEST_F(DeviceLinearExecution, TheSecondStepDoesNotWaitForTheDevice) {
   using Clock = std::chrono::steady_clock;
   const size_t bytes = Device().memory_bytes / 8;
-  const DeviceArray<uint8_t> busy(bytes);
+  Buffer<uint8_t> busy(place(), bytes);
   for (const char* kind :
        {"standard", "switchback", "switchback-m", "llm-int8", "tensor-wise", "block", "mx"}) {
     SCOPED_TRACE(kind);
@@ -150,7 +150,7 @@ TEST_F(DeviceLinearExecution, TheSecondStepDoesNotWaitForTheDevice) {
 
     const Clock::time_point begin = Clock::now();
     for (int i = 0; i < 100; ++i) {
-      device_memory::FillBytes(busy.data(), static_cast<uint8_t>(i), bytes, stream());
+      device_memory::FillBytes(busy.View().data, static_cast<uint8_t>(i), bytes, stream());
     }
     ForwardOnDevice(layer, p);
     BackwardOnDevice(layer, p);
@@ -193,7 +193,7 @@ TEST_F(DeviceLinearExecution, TensorsOfAnotherPlaceAreErrors) {
   std::vector<float> x(32 * 48), w(64 * 48), y(32 * 64);
   LinearSaved saved;
   EXPECT_EQ(ErrorOf([&] {
-              layer.Forward(x, w, {32, 48, 64}, y, saved);
+              layer.Forward(HostMatrix(x, {32, 48}), HostMatrix(w, {64, 48}), y, saved);
             }),
             "Linear: 'x' is host, the layer is on the device");
 }
@@ -203,7 +203,7 @@ TEST_F(DeviceLinearExecution, LongSumsOfInt8AreExactToo) {
   LinearOptions options;
   options.kind = "tensor-wise";
   const LinearRecipe recipe = ForDevice(MakeLinearRecipe(options), true);
-  const LinearShape shape{kMostInt8Products + 1, 4, 8};
+  const LinearShape shape{kMostProductsOfAnyInt8 + 1, 4, 8};
   LinearProblem p = InBf16(UnevenProblem(shape));
   std::ranges::fill(p.x.data, 1.0f);
   std::ranges::fill(p.g.data, 1.0f);

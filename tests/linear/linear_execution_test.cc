@@ -4,6 +4,8 @@
 #include <string>
 #include <vector>
 
+#include "numsim/cast/cast.h"
+#include "numsim/formats/named_formats.h"
 #include "tests/linear/linear_problem.h"
 #include "tests/support/every_backend.h"
 
@@ -71,11 +73,52 @@ TEST(Linear, AnEmptyGradientIsNotComputedAndTheOtherIsTheSame) {
     const naive::Results both = Step(layer, p, random);
     std::vector<float> y(800), dx(600), dw(1200);
     LinearSaved saved;
-    layer.Forward(p.x.data, p.w.data, p.Shape(), y, saved, random);
+    layer.Forward(
+        HostMatrix(p.x.data, p.Shape().X()), HostMatrix(p.w.data, p.Shape().W()), y, saved, random);
     layer.Backward(p.g.data, p.w.data, saved, dx, {}, random);
     EXPECT_TRUE(SameBits(dx, both.dx.data));
     layer.Backward(p.g.data, p.w.data, saved, {}, dw, random);
     EXPECT_TRUE(SameBits(dw, both.dw.data));
+  }
+}
+
+// Returns the numbers as bf16, rounded to nearest even.
+std::vector<float> AsBf16(std::vector<float> values) {
+  FakeQuantize(MakeEncodePlan(kBf16), values, values);
+  return values;
+}
+
+// A matrix whose numbers are of bf16.
+FloatSpan Bf16Matrix(std::vector<float>& values, MatrixShape shape) {
+  return {values.data(), shape, Place(), Element::kBfloat16};
+}
+
+TEST(Linear, TensorsOfBf16GiveTheBitsOfFloat32RoundedOnceWhenStored) {
+  LinearProblem p = UnevenProblem({20, 30, 40});
+  for (naive::Matrix* m : {&p.x, &p.w, &p.g}) m->data = AsBf16(m->data);
+  const LinearShape shape = p.Shape();
+  for (const std::string& kind : KindNames()) {
+    SCOPED_TRACE(kind);
+    const LinearRecipe recipe = MakeLinearRecipe(Options(kind, "e4m3fn"));
+    Linear in_float32(recipe), in_bf16(recipe);
+    const RandomStream random{.seed = 1, .stream = 2};
+    const naive::Results expected = Step(in_float32, p, random);
+    std::vector<float> y(800), dx(600), dw(1200);
+    LinearSaved saved;
+    in_bf16.Forward(Bf16Matrix(p.x.data, shape.X()),
+                    Bf16Matrix(p.w.data, shape.W()),
+                    Bf16Matrix(y, shape.Y()),
+                    saved,
+                    random);
+    in_bf16.Backward(Bf16Matrix(p.g.data, shape.Y()),
+                     Bf16Matrix(p.w.data, shape.W()),
+                     saved,
+                     Bf16Matrix(dx, shape.X()),
+                     HostMatrix(dw, shape.W()),  // weight gradients stay in float32
+                     random);
+    EXPECT_TRUE(SameBits(y, AsBf16(expected.y.data)));
+    EXPECT_TRUE(SameBits(dx, AsBf16(expected.dx.data)));
+    EXPECT_TRUE(SameBits(dw, expected.dw.data));
   }
 }
 

@@ -84,7 +84,7 @@ TEST(LinearGradient, OfTheUnquantisedLayerIsThatOfFiniteDifferences) {
   Linear layer(MakeLinearRecipe(options));
   LinearSaved saved;
   std::vector<float> y(kShape.tokens * kShape.out), g(y.size());
-  layer.Forward(p.x.data, p.w.data, kShape, y, saved);
+  layer.Forward(HostMatrix(p.x.data, kShape.X()), HostMatrix(p.w.data, kShape.W()), y, saved);
   for (size_t i = 0; i < y.size(); ++i) {
     g[i] = y[i] + static_cast<float>(Offset(i / kShape.out, i % kShape.out));
   }

@@ -46,7 +46,12 @@ Steps StepsOf(const LinearOptions& options, bool want_dx = true, bool want_dw = 
   Recorder forward, backward;
   LinearSaved saved;
   std::vector<float> y(63), dx(want_dx ? 72 : 0), dw(want_dw ? 56 : 0);
-  layer.Forward(p.x.data, p.w.data, p.Shape(), y, saved, {}, &forward);
+  layer.Forward(HostMatrix(p.x.data, p.Shape().X()),
+                HostMatrix(p.w.data, p.Shape().W()),
+                y,
+                saved,
+                {},
+                &forward);
   layer.Backward(p.g.data, p.w.data, saved, dx, dw, {}, &backward);
   return {Names(forward.steps), Names(backward.steps)};
 }

@@ -61,7 +61,12 @@ inline naive::Results Step(Linear& layer,
                      Unwritten(shape.tokens, shape.in),
                      Unwritten(shape.out, shape.in)};
   LinearSaved saved;
-  layer.Forward(p.x.data, p.w.data, shape, out.y.data, saved, random, observer);
+  layer.Forward(HostMatrix(p.x.data, shape.X()),
+                HostMatrix(p.w.data, shape.W()),
+                out.y.data,
+                saved,
+                random,
+                observer);
   layer.Backward(p.g.data, p.w.data, saved, out.dx.data, out.dw.data, random, observer);
   return out;
 }

@@ -125,7 +125,8 @@ TEST(LinearStochastic, TheMeanOverManyStreamsIsTheExactGradient) {
     std::vector<double> dx(kSide * kSide), dw(kSide * kSide);
     LinearSaved saved;
     std::vector<float> y(kSide * kSide), dx_once(kSide * kSide), dw_once(kSide * kSide);
-    layer.Forward(p.x.data, p.w.data, p.Shape(), y, saved);
+    layer.Forward(
+        HostMatrix(p.x.data, p.Shape().X()), HostMatrix(p.w.data, p.Shape().W()), y, saved);
     for (uint64_t stream = 0; stream < kStreams; ++stream) {
       layer.Backward(p.g.data, p.w.data, saved, dx_once, dw_once, {.seed = 3, .stream = stream});
       for (size_t i = 0; i < dx.size(); ++i) {

@@ -15,7 +15,7 @@ namespace {
 // A layer of 5 inputs and 3 outputs, and 4 tokens.
 struct MisusedLayer {
   explicit MisusedLayer(std::string kind) : layer(MakeLinearRecipe({.kind = std::move(kind)})) {
-    layer.Forward(x, w, shape, y, saved);
+    layer.Forward(HostMatrix(x, shape.X()), HostMatrix(w, shape.W()), y, saved);
   }
 
   Linear layer;
@@ -33,13 +33,26 @@ TEST(LinearMisuse, MatricesOfAnotherSizeThrow) {
     MisusedLayer p{std::string(kind.name)};
     LinearSaved none;
     ExpectErrors({
-        {[&] { p.layer.Forward(p.x, p.w, p.shape, p.y, p.saved); }, kNoError},
+        {[&] {
+           p.layer.Forward(
+               HostMatrix(p.x, p.shape.X()), HostMatrix(p.w, p.shape.W()), p.y, p.saved);
+         },
+         kNoError},
         {[&] { p.layer.Backward(p.g, p.w, p.saved, p.dx, p.dw); }, kNoError},
-        {[&] { p.layer.Forward(p.wrong, p.w, p.shape, p.y, none); },
-         "Linear: 'x' has 11 elements, expected 20 (4 x 5)"},
-        {[&] { p.layer.Forward(p.x, p.wrong, p.shape, p.y, none); },
-         "Linear: 'w' has 11 elements, expected 15 (3 x 5)"},
-        {[&] { p.layer.Forward(p.x, p.w, p.shape, p.wrong, none); },
+        {[&] {
+           p.layer.Forward(
+               HostMatrix(p.wrong, p.shape.X()), HostMatrix(p.w, p.shape.W()), p.y, none);
+         },
+         "HostMatrix: 'values' has 11 elements, expected 20 (4 x 5)"},
+        {[&] {
+           p.layer.Forward(
+               HostMatrix(p.x, p.shape.X()), HostMatrix(p.wrong, p.shape.W()), p.y, none);
+         },
+         "HostMatrix: 'values' has 11 elements, expected 15 (3 x 5)"},
+        {[&] {
+           p.layer.Forward(
+               HostMatrix(p.x, p.shape.X()), HostMatrix(p.w, p.shape.W()), p.wrong, none);
+         },
          "Linear: 'y' has 11 elements, expected 12 (4 x 3)"},
         {[&] { p.layer.Backward(p.wrong, p.w, p.saved, p.dx, p.dw); },
          "Linear: 'g' has 11 elements, expected 12 (4 x 3)"},
@@ -64,9 +77,27 @@ TEST(LinearMisuse, ChannelsAndAContainerExcludeEachOther) {
   Linear contained(MakeLinearRecipe({.kind = "switchback", .format = "e3m4", .container = "bf16"}));
   const std::vector<float> channels(5, 2.0f);
   ExpectErrors({
-      {[&] { p.layer.Forward(p.x, p.w, p.shape, p.y, p.saved, {}, nullptr, false, channels); },
+      {[&] {
+         p.layer.Forward(HostMatrix(p.x, p.shape.X()),
+                         HostMatrix(p.w, p.shape.W()),
+                         p.y,
+                         p.saved,
+                         {},
+                         nullptr,
+                         false,
+                         channels);
+       },
        kNoError},
-      {[&] { contained.Forward(p.x, p.w, p.shape, p.y, p.saved, {}, nullptr, false, channels); },
+      {[&] {
+         contained.Forward(HostMatrix(p.x, p.shape.X()),
+                           HostMatrix(p.w, p.shape.W()),
+                           p.y,
+                           p.saved,
+                           {},
+                           nullptr,
+                           false,
+                           channels);
+       },
        "Linear: 5 channels of a layer whose operands enter in a container"},
   });
 }

@@ -63,13 +63,11 @@ class MmaUnitsDevice : public DeviceTestOf<Case> {
   void ExpectRule(const MmaUnit& unit, const AccumulationMode& mode, size_t inner) {
     const Operand a = MakeOperand(unit.a, kRowsA * inner, 2 * inner);
     const Operand b = MakeOperand(unit.b, kRowsB * inner, 2 * inner + 1);
-    const DeviceArray<uint8_t> device_a = OnDevice<uint8_t>(a.codes, stream());
-    const DeviceArray<uint8_t> device_b = OnDevice<uint8_t>(b.codes, stream());
-    DeviceArray<float> out(kRowsA * kRowsB);
-    device_memory::FillBytes(out.data(), 0xAB, out.size() * sizeof(float), stream());
-    MultiplyByUnit(
-        unit, device_a.span(), device_b.span(), kRowsA, kRowsB, inner, out.span(), stream());
-    const std::vector<float> got = OnHost<float>(out.span(), stream());
+    const Buffer<uint8_t> device_a = CopyAt(a.codes, place()), device_b = CopyAt(b.codes, place());
+    Buffer<float> out(place(), kRowsA * kRowsB);
+    device_memory::FillBytes(out.View().data, 0xAB, out.View().Bytes(), stream());
+    MultiplyByUnit(unit, device_a.View(), device_b.View(), kRowsA, kRowsB, inner, out.View());
+    const std::vector<float> got = ToVector(out.View());
     std::vector<float> expected(got.size());
     Gemm({.format = unit.a, .values = a.values, .rows = kRowsA, .inner = inner},
          {.format = unit.b, .values = b.values, .rows = kRowsB, .inner = inner},
@@ -127,13 +125,12 @@ TEST_F(MmaUnitsOfDevice, NothingIsWrittenForNoRows) {
   const MmaUnit& unit = MmaUnits()[0];
   if (!MmaUnavailable(unit).empty()) GTEST_SKIP() << MmaUnavailable(unit);
   const std::vector<float> before(64, 7.0f);
-  DeviceArray<float> memory = OnDevice<float>(before, stream());
-  const std::vector<uint8_t> codes(32 * 8);
-  const DeviceArray<uint8_t> rows = OnDevice<uint8_t>(codes, stream());
-  const DeviceSpan<float> nothing = memory.span().subspan(0, 0);
-  MultiplyByUnit(unit, {}, rows.span(), 0, 8, unit.InnerStep(), nothing, stream());
-  MultiplyByUnit(unit, rows.span(), {}, 8, 0, unit.InnerStep(), nothing, stream());
-  EXPECT_EQ(OnHost<float>(memory.span(), stream()), before);
+  Buffer<float> memory = CopyAt(before, place());
+  const Buffer<uint8_t> rows = CopyAt(std::vector<uint8_t>(32 * 8), place());
+  const MatrixSpan<float> nothing = memory.View().Columns(0, 0);
+  MultiplyByUnit(unit, {}, rows.View(), 0, 8, unit.InnerStep(), nothing);
+  MultiplyByUnit(unit, rows.View(), {}, 8, 0, unit.InnerStep(), nothing);
+  EXPECT_EQ(ToVector(memory.View()), before);
 }
 
 }  // namespace

@@ -11,7 +11,7 @@ import pytest
 
 import numsim as ns
 from conftest import same
-from numsim import _core, _device, _quantize
+from numsim import _arrays, _casts, _core, _device, _matmul, _quantize, _updates
 
 STREAM = 77
 
@@ -50,8 +50,8 @@ class Shown:
     __hash__ = None
 
 
-class Library:
-    """The calls of _device's libraries, for Shown."""
+class Library(_device.Library):
+    """The library of Shown, which shows _core the arrays in host memory."""
 
     def __init__(self):
         self.made, self.finished, self.copies, self.current = [], [], 0, STREAM
@@ -60,26 +60,14 @@ class Library:
         return self.current
 
     def shown(self, x):
-        return x
+        return x.array
 
     def finish(self, output):
         self.finished.append(output)
         return output
 
-    def count_nonzero(self, condition):
-        return int(condition.sum())
-
-    def to_host(self, x):
-        return x.array.copy()
-
-    def from_host(self, array):
-        return Shown(array)
-
     def active(self):
         return contextlib.nullcontext()
-
-    def values(self, x):
-        return x
 
     def dtype_name(self, x):
         return x.array.dtype.name
@@ -88,94 +76,54 @@ class Library:
         self.made.append(Shown(np.full(shape, 3, dtype)))
         return self.made[-1]
 
-    def full(self, shape, value):
-        return Shown(np.full(shape, value, np.float32))
-
-    def is_contiguous(self, x):
+    def is_packed(self, x):
         return x.array.flags.c_contiguous
 
-    def contiguous(self, x):
+    def packed(self, x):
+        if self.is_packed(x):
+            return x
         self.copies += 1
         return Shown(np.ascontiguousarray(x.array))
 
-    def as_codes(self, x, dtype):
+    def view(self, x, dtype):
         return Shown(x.array.view(dtype))
 
-    def as_format(self, codes, format):
-        return Shown(codes.array.view(format.dtype))
 
+class Context:
+    """A DeviceContext."""
 
-def factors(shape, layout, scales):
-    """The scale of each element of a matrix."""
-    if layout == "tensor":
-        return np.full(shape, scales[0])
-    if layout == "row":
-        return np.repeat(scales[:, None], shape[1], axis=1)
-    block = int(layout.removeprefix("block:"))
-    return np.repeat(scales.reshape(shape[0], -1), block, axis=1)[:, : shape[1]]
+    def __init__(self, stream):
+        self.stream = stream
 
 
 class Kernels:
-    """The device calls of _core, on host memory."""
+    """The calls of _core, which compute in host memory under any context."""
 
     def __init__(self):
-        self.contexts = []
+        self.contexts, self.delayed = [], []
 
     def __getattr__(self, name):
-        return getattr(_core, name)
+        found = getattr(_core, name)
+        if isinstance(found, type):
+            return found
+
+        def call(*arguments, **named):
+            arguments = (None if isinstance(a, Context) else a for a in arguments)
+            named = {n: None if isinstance(a, Context) else a for n, a in named.items()}
+            return found(*arguments, **named)
+
+        return call
 
     def device_unavailable(self):
         return ""
 
     def DeviceContext(self, stream):
         self.contexts.append(stream)
-        return ("context", stream)
+        return Context(stream)
 
-    def device_round(self, context, plan, x, out, random, words=None):
-        _core.round(plan, x.array, out.array, random, words and words.array)
-
-    def device_encode(self, context, plan, x, codes, random, words=None):
-        _core.encode(plan, x.array, codes.array, random, words and words.array)
-
-    def device_decode(self, context, spec, codes, out):
-        _core.decode(spec, codes.array, out.array)
-
-    def device_quantize(self, context, x, plan, layout, rule, random, codes, scales, tensor=None):
-        matrix = _core.quantize(x.array, plan, layout, rule, random)
-        codes.array[...], scales.array[...] = matrix.codes, matrix.scales
-        assert (tensor is None) == (matrix.tensor_scale is None)
-        if tensor is not None:
-            tensor.array[...] = matrix.tensor_scale
-
-    def device_quantize_under(self, context, x, plan, inverse, random, codes):
-        assert inverse.array.shape == (1,)
-        _core.encode(plan, x.array * inverse.array[0], codes.array, random, None)
-
-    def device_quantize_delayed(self, context, x, plan, delayed, random, codes, scale):
-        matrix = _core.quantize_delayed(x.array, plan, delayed, random)
-        codes.array[...], scale.array[...] = matrix.codes, matrix.scales
-
-    def update_state_at(self, context, state):
-        return state
-
-    def device_apply_update(self, context, rule, spec, rows, cols, old, update, new, *rest, **numbers):
-        arrays = old.array, update.array, new.array
-        return _core.apply_update(rule, spec, rows, cols, *arrays, *rest, **numbers)
-
-    def device_dequantize(self, context, spec, codes, layout, scales, out):
-        _core.decode(spec, codes.array, out.array)
-        out.array *= factors(codes.shape, layout, scales.array)
-
-    def DeviceOperand(self, spec, array, columns, layout, scales):
-        values = array.array
-        if values.dtype != np.float32:
-            out = np.empty(values.shape, np.float32)
-            _core.decode(spec, values, out)
-            values = out if scales is None else out * factors(out.shape, layout, scales.array)
-        return values.T if columns else values
-
-    def device_gemm(self, context, a, b, mode, any_operands, out):
-        out.array[...] = a @ b.T
+    def DelayedScale(self, *arguments):
+        self.delayed.append(arguments[-1])
+        return _core.DelayedScale(*arguments[:-1], None)
 
 
 @pytest.fixture
@@ -183,7 +131,8 @@ def device(monkeypatch):
     """A device whose arrays are Shown: .library and .kernels."""
     library, kernels = Library(), Kernels()
     monkeypatch.setitem(_device._LIBRARIES, "shown", lambda: library)
-    monkeypatch.setattr(_device, "_core", kernels)
+    for module in (_arrays, _casts, _device, _matmul, _quantize, _updates):
+        monkeypatch.setattr(module, "_core", kernels)
     monkeypatch.setattr(_device, "_kept", types.SimpleNamespace())
     return types.SimpleNamespace(library=library, kernels=kernels)
 
@@ -247,7 +196,7 @@ def test_quantised_matrices_stay_there(device, scaling, rng):
     assert there.T.shape == (20, 6) and same(there.T.dequantize().array, here.dequantize().T)
     product = ns.matmul(there, there.T, accumulate="fp64")
     assert type(product) is Shown
-    np.testing.assert_allclose(product.array, ns.matmul(here, here.T), rtol=1e-5)
+    assert same(product.array, ns.matmul(here, here.T, accumulate="fp64"))
     assert device.library.copies == 0
 
 
@@ -287,17 +236,7 @@ def test_random_bits_of_the_caller_lie_beside_the_numbers(device, kind, source, 
             ns.encode(*arguments[:2], rounding=arguments[2])
 
 
-def test_delayed_scales_follow_from_arrays_there(device, monkeypatch, rng):
-    made = []
-
-    def delayed_scale(*arguments):
-        made.append(arguments[-1])
-        return _core.DelayedScale(*arguments[:-1], None)
-
-    stand_in = types.SimpleNamespace(
-        DelayedScale=delayed_scale, quantize_delayed=_core.quantize_delayed
-    )
-    monkeypatch.setattr(_quantize, "_core", stand_in)
+def test_delayed_scales_follow_from_arrays_there(device, rng):
     there, here = (ns.Delayed("e4m3fn", history=3) for _ in range(2))
     for step in range(6):
         x = rng.normal(size=(4, 8)).astype(np.float32) * 2.0**step
@@ -308,8 +247,8 @@ def test_delayed_scales_follow_from_arrays_there(device, monkeypatch, rng):
         assert same(matrix.scales.array, np.array(expected.scales))
         there.update(), here.update()
         assert there.scale == here.scale and there.state() == here.state()
-    contexts = [context for context in made if context is not None]
-    assert contexts == [("context", STREAM), ("context", STREAM + 1)]
+    contexts = [context for context in device.kernels.delayed if context is not None]
+    assert [context.stream for context in contexts] == [STREAM, STREAM + 1]
 
 
 @pytest.mark.parametrize("rule", ["naive", "stochastic:16", "kahan", "master-fp32", "norm-matched"])
@@ -354,12 +293,13 @@ WORDS = ns.SR(random_bits=np.zeros(16, np.uint32))
         (ValueError, "bits of a seed and stream", lambda: ns.quantize(shown(), "int8", rounding=WORDS)),
         (ValueError, "follows a tensor of int8", lambda: ns.quantize(shown(), "e5m2", scaling=DELAYED)),
         (ValueError, "error: has no device path", lambda: ns.quantize(shown(), "int8").error(1)),
-        (ValueError, "at most 16 bits", lambda: ns.quantize(shown(), "fp32")),
+        (ValueError, "expected at most 16", lambda: ns.quantize(shown(), "fp32")),
         (
             ValueError,
             "b: expected an operand at the",
             lambda: ns.matmul(shown(), np.eye(4, dtype="f4")),
         ),
+        (ValueError, "epilogue: has no device", lambda: ns.matmul(*SQUARES, epilogue="cublaslt")),
         (ValueError, "matmul_error: has no device", lambda: ns.matmul_error(shown(), shown())),
         (TypeError, "uint8 codes do not tell", lambda: ns.decode(shown(np.uint8))),
         (
@@ -386,6 +326,7 @@ def test_what_has_no_device_path_says_so(device, error, message, call):
 
 
 DELAYED = ns.Delayed("int8")
+SQUARES = shown(), shown()
 
 
 def update(weights, direction):
@@ -441,10 +382,11 @@ def capsule(array, device_type, kept):
     return new(ctypes.addressof(tensor), b"dltensor", None)
 
 
-def test_the_extension_takes_packed_arrays_of_a_device_alone():
+def test_the_extension_takes_packed_arrays_at_the_place_of_the_call():
     kept, spec = [], ns.format("e4m3fn").spec
     codes = np.zeros((4, 6), np.uint8)
-    _core.DeviceOperand(spec, capsule(codes, 2, kept), False)
-    for refused in (capsule(codes, 1, kept), capsule(codes.T, 2, kept), codes):
-        with pytest.raises(TypeError, match="incompatible function arguments"):
-            _core.DeviceOperand(spec, refused, False)
+    _core.operand_of_array(spec, capsule(codes, 1, kept), False)
+    with pytest.raises(ns.Error, match="matmul: an array that is not in memory of the host"):
+        _core.operand_of_array(spec, capsule(codes, 2, kept), False)
+    with pytest.raises(TypeError, match="incompatible function arguments"):
+        _core.operand_of_array(spec, capsule(codes.T, 1, kept), False)

@@ -201,9 +201,16 @@ def test_the_extension_keeps_its_own_limits():
     core.gemm(gaps, plain, "fp32", True, out, "float64")
     assert np.array_equal(out, a[:, ::2]) and len(churn) == 100
     x = np.ones((4, 64), F32)
-    matrix = ns.quantize(x, "e2m1fn", scaling="block:16/nvfp4")._matrix
-    with pytest.raises(ValueError, match="expected 16 elements in out, found 3"):
-        matrix.group_scale_codes(np.empty(3, np.uint8))
+    matrix = ns.quantize(x, "e2m1fn", scaling="block:16/nvfp4")._matrix.core
+    with pytest.raises(ValueError, match="Dequantize: .*out.* 3 elements, expected 256"):
+        core.dequantize(matrix, np.empty(3, F32))
+    one = np.ones(1, F32)
+    few = core.QuantizedMatrix(ns.format("e4m3fn").spec, "row", np.zeros((4, 8), np.uint8), one)
+    with pytest.raises(ValueError, match="AsOperand: .*scales.* 1 elements, expected 4"):
+        core.operand_of_quantized(few, False)
+    codes, plan = np.empty((4, 3), np.uint8), core.EncodePlan(ns.format("e4m3fn").spec, "rne", "saturate")
+    with pytest.raises(ValueError, match="at most the 12 of the memory"):
+        core.quantize(x, plan, "tensor", "absmax", core.ArrayRandom(0, 0, 0), codes, one)
     operation = core.make_operation("add", format="e2m1fn")
     rows = core.CaseRows(operation, "edges", 0, True)
     for first in (len(rows), 2**64 - 1):

@@ -40,13 +40,15 @@ const ScaleLayout kByRow{.granularity = Granularity::kRow};
 std::string QuantizeError(const MisusedArrays& arrays, const ScaleLayout& layout = kByRow) {
   MisusedArrays x = arrays;
   const EncodePlan plan = MakeEncodePlan(ParseFormat("e4m3fn").spec);
-  return ErrorOf([&] { Quantize(plan, x.in, kMisusedShape, layout, x.inv_scales, x.codes); });
+  return ErrorOf(
+      [&] { Quantize(plan, HostMatrix(x.in, kMisusedShape), layout, x.inv_scales, x.codes); });
 }
 
 std::string DequantizeError(const MisusedArrays& arrays) {
   MisusedArrays x = arrays;
   const FormatSpec format = ParseFormat("e4m3fn").spec;
-  return ErrorOf([&] { Dequantize(format, x.codes, kMisusedShape, kByRow, x.scales, x.out); });
+  return ErrorOf(
+      [&] { Dequantize(format, x.codes, kByRow, x.scales, HostMatrix(x.out, kMisusedShape)); });
 }
 
 std::string FakeQuantizeError(const MisusedArrays& arrays) {
@@ -58,7 +60,7 @@ std::string FakeQuantizeError(const MisusedArrays& arrays) {
 
 std::string AbsmaxError(const MisusedArrays& arrays) {
   MisusedArrays x = arrays;
-  return ErrorOf([&] { Absmax(x.in, kMisusedShape, kByRow, x.scales); });
+  return ErrorOf([&] { Absmax(HostMatrix(x.in, kMisusedShape), kByRow, x.scales); });
 }
 
 TEST(QuantizeMisuse, ArraysThatFitDoNotThrow) {
@@ -77,17 +79,17 @@ TEST(QuantizeMisuse, EveryArrayIsChecked) {
   out.out.resize(0);
   const std::string elements = " elements, expected 200 (20 x 10)";
   const std::string of_row = " elements, expected 20 (layout row of 20 x 10)";
-  EXPECT_EQ(QuantizeError(in), "Quantize: 'in' has 100" + elements);
+  EXPECT_EQ(QuantizeError(in), "HostMatrix: 'values' has 100" + elements);
   EXPECT_EQ(QuantizeError(codes), "Quantize: 'codes' has 201" + elements);
   EXPECT_EQ(QuantizeError(inv_scales), "Quantize: 'inv_scales' has 10" + of_row);
   EXPECT_EQ(DequantizeError(codes), "Dequantize: 'codes' has 201" + elements);
   EXPECT_EQ(DequantizeError(scales), "Dequantize: 'scales' has 19" + of_row);
-  EXPECT_EQ(DequantizeError(out), "Dequantize: 'out' has 0" + elements);
+  EXPECT_EQ(DequantizeError(out), "HostMatrix: 'values' has 0" + elements);
   EXPECT_EQ(FakeQuantizeError(in), "FakeQuantize: 'in' has 100" + elements);
   EXPECT_EQ(FakeQuantizeError(inv_scales), "FakeQuantize: 'inv_scales' has 10" + of_row);
   EXPECT_EQ(FakeQuantizeError(scales), "FakeQuantize: 'scales' has 19" + of_row);
   EXPECT_EQ(FakeQuantizeError(out), "FakeQuantize: 'out' has 0" + elements);
-  EXPECT_EQ(AbsmaxError(in), "Absmax: 'in' has 100" + elements);
+  EXPECT_EQ(AbsmaxError(in), "HostMatrix: 'values' has 100" + elements);
   EXPECT_EQ(AbsmaxError(scales), "Absmax: 'absmax' has 19" + of_row);
 }
 
@@ -95,9 +97,12 @@ TEST(QuantizeMisuse, CodesThatAreTooNarrowThrow) {
   MisusedArrays x;
   const FormatSpec fp16 = ParseFormat("fp16").spec;
   ExpectErrors({
-      {[&] { Quantize(MakeEncodePlan(fp16), x.in, kMisusedShape, kByRow, x.inv_scales, x.codes); },
+      {[&] {
+         Quantize(
+             MakeEncodePlan(fp16), HostMatrix(x.in, kMisusedShape), kByRow, x.inv_scales, x.codes);
+       },
        "Quantize: 'codes' has codes of 8 bits, and the format has 16"},
-      {[&] { Dequantize(fp16, x.codes, kMisusedShape, kByRow, x.scales, x.out); },
+      {[&] { Dequantize(fp16, x.codes, kByRow, x.scales, HostMatrix(x.out, kMisusedShape)); },
        "Dequantize: 'codes' has codes of 8 bits, and the format has 16"},
   });
 }
@@ -115,7 +120,8 @@ TEST(QuantizeMisuse, BlocksAndTilesWithoutElementsThrow) {
   MisusedArrays x;
   QuantizeOptions options = ByLayout("row");
   options.layout = Empty(Granularity::kBlock);
-  EXPECT_EQ(ErrorOf([&] { Quantize(x.in, kMisusedShape, options); }), error("Quantize", "block:0"));
+  EXPECT_EQ(ErrorOf([&] { Quantize(HostMatrix(x.in, kMisusedShape), options); }),
+            error("Quantize", "block:0"));
   EXPECT_EQ(ErrorOf([&] { FakeQuantize(x.in, kMisusedShape, options, x.out); }),
             error("FakeQuantize", "block:0"));
 }
@@ -127,18 +133,20 @@ TEST(QuantizedMatrixMisuse, AMatrixOfAnotherSizeThrowsUnderEveryLayout) {
     for (const bool transpose : {false, true}) {
       QuantizeOptions options = ByLayout(layout);
       options.order = transpose ? CodeOrder::kTransposed : CodeOrder::kInput;
-      EXPECT_EQ(ErrorOf([&] { Quantize(in, kMisusedShape, options); }),
-                "Quantize: 'in' has 100 elements, expected 200 (20 x 10)")
+      EXPECT_EQ(ErrorOf([&] { Quantize(HostMatrix(in, kMisusedShape), options); }),
+                "HostMatrix: 'values' has 100 elements, expected 200 (20 x 10)")
           << layout;
     }
   }
 }
 
 TEST(QuantizedMatrixMisuse, WhatIsRefusedLeavesTheResultAsItWas) {
-  QuantizedMatrix result = Quantize(std::vector<float>{1, 2, 3, 4}, {2, 2}, ByLayout("row"));
+  const std::vector<float> first = {1, 2, 3, 4};
+  QuantizedMatrix result = Quantize(HostMatrix(first, {2, 2}), ByLayout("row"));
   const QuantizedMatrix before = result;
   const std::vector<float> in(100, 1.0f);
-  EXPECT_NE(ErrorOf([&] { QuantizeInto(in, kMisusedShape, ByLayout("row"), result); }), kNoError);
+  EXPECT_NE(ErrorOf([&] { QuantizeInto(HostMatrix(in, kMisusedShape), ByLayout("row"), result); }),
+            kNoError);
   EXPECT_NE(ErrorOf([&] {
               QuantizeUnder(Scale{},
                             HostMatrix(std::span<const float>(in), kMisusedShape),
@@ -155,10 +163,10 @@ TEST(QuantizedMatrixMisuse, EachFunctionNamesItselfAndTheArgument) {
   const std::vector<float> right(200, 1.0f), wrong(100, 1.0f);
   std::vector<float> out(200), short_out(100);
   QuantizedMatrix result;
-  const QuantizedMatrix matrix = Quantize(right, kMisusedShape, ByLayout("row"));
+  const QuantizedMatrix matrix = Quantize(HostMatrix(right, kMisusedShape), ByLayout("row"));
   QuantizeOptions transpose = ByLayout("row");
   transpose.order = CodeOrder::kTransposed;
-  const QuantizedMatrix transposed = Quantize(right, kMisusedShape, transpose);
+  const QuantizedMatrix transposed = Quantize(HostMatrix(right, kMisusedShape), transpose);
   const std::string elements = "has 100 elements, expected 200 (20 x 10)";
   ExpectErrors({
       {[&] {
@@ -175,11 +183,11 @@ TEST(QuantizedMatrixMisuse, EachFunctionNamesItselfAndTheArgument) {
                        result);
        },
        "QuantizeUnder: one scale for the layout column, expected tensor"},
-      {[&] { Quantize(right, kMisusedShape, ByLayout("row", "fp32")); },
+      {[&] { Quantize(HostMatrix(right, kMisusedShape), ByLayout("row", "fp32")); },
        "Quantize: the format fp32 has 32 bits, expected at most 16"},
       {[&] { Dequantize(matrix, short_out); }, "Dequantize: 'out' " + elements},
       {[&] { Dequantize(transposed, out); },
-       "Dequantize: the codes are transposed, expected in order"},
+       "QuantizedSpan: the codes are transposed, expected in order"},
       {[&] { FakeQuantize(wrong, kMisusedShape, ByLayout("row"), out); },
        "FakeQuantize: 'in' " + elements},
       {[&] { FakeQuantize(right, kMisusedShape, ByLayout("row"), short_out); },
@@ -192,7 +200,8 @@ TEST(QuantizedMatrixMisuse, EachFunctionNamesItselfAndTheArgument) {
 }
 
 TEST(QuantizedMatrixMisuse, AMatrixWhosePartsDoNotFitThrows) {
-  QuantizedMatrix matrix = Quantize(std::vector<float>(200, 1.0f), kMisusedShape, ByLayout("row"));
+  const std::vector<float> in(200, 1.0f);
+  QuantizedMatrix matrix = Quantize(HostMatrix(in, kMisusedShape), ByLayout("row"));
   std::vector<float> out(200);
   matrix.scales.Resize(1, 19);
   EXPECT_EQ(ErrorOf([&] { Dequantize(matrix, out); }),

@@ -93,7 +93,7 @@ void ExpectReference(const std::vector<float>& x,
                      const naive::Group& group) {
   const naive::Operand expected = naive::Quantised(
       {shape.rows, shape.cols, x}, {.format = "e2m1fn", .group = group, .rule = ScaleRule::kNvfp4});
-  const QuantizedMatrix matrix = Quantize(x, shape, options);
+  const QuantizedMatrix matrix = Quantize(HostMatrix(x, shape), options);
   std::vector<float> values(x.size());
   DecodeCodes(matrix, HostMatrix(std::span(values), shape));
   size_t zeros = 0;
@@ -130,7 +130,7 @@ TEST(Nvfp4, InfinityAndNanDoNotSpoilTheScaleOfTheTensor) {
   x[3] = kInfinity;
   x[20] = kNaN;
   x[40] = -6.0f;
-  const QuantizedMatrix matrix = Quantize(x, {4, 16}, Nvfp4());
+  const QuantizedMatrix matrix = Quantize(HostMatrix(x, {4, 16}), Nvfp4());
   const float tensor = 1 / (2688 / 6.0f);
   EXPECT_EQ(matrix.Scales()[2], 448 * tensor);
   EXPECT_EQ(matrix.Scales()[0], RoundToE4m3(1.0f / 6 * (2688 / 6.0f)) * tensor);
@@ -144,7 +144,7 @@ TEST(Nvfp4, LevelsOfScalesGiveTheScales) {
     for (uint32_t code = 0; code < 127; ++code) {
       x[size_t{16} * code] = std::ldexp(Decode(kE4M3fn, code) / 448 * 1.9f, exponent);
     }
-    const QuantizedMatrix matrix = Quantize(x, {128, 16}, Nvfp4());
+    const QuantizedMatrix matrix = Quantize(HostMatrix(x, {128, 16}), Nvfp4());
     const float absmax = *std::ranges::max_element(x);
     const float encode = std::min(2688 / absmax, kMost);
     const float tensor = matrix.tensor_scale.Span()[0];
@@ -160,17 +160,17 @@ TEST(Nvfp4, LevelsOfScalesGiveTheScales) {
 
 TEST(Nvfp4, OneLevelOfScalesHasNoCodesOfScales) {
   const std::vector<float> x(16, 1.0f);
-  QuantizedMatrix matrix = Quantize(x, {1, 16}, Nvfp4());
+  QuantizedMatrix matrix = Quantize(HostMatrix(x, {1, 16}), Nvfp4());
   EXPECT_EQ(GroupScaleCodes(matrix).size(), 1u);
   QuantizeOptions options = Nvfp4();
   options.scale_rule = ScaleRule::kAbsmax;
-  QuantizeInto(x, {1, 16}, options, matrix);
+  QuantizeInto(HostMatrix(x, {1, 16}), options, matrix);
   EXPECT_THROW(GroupScaleCodes(matrix), Error);
 }
 
 TEST(Nvfp4, ATensorOfZerosIsZeros) {
   const std::vector<float> x(32, -0.0f);
-  const QuantizedMatrix matrix = Quantize(x, {2, 16}, Nvfp4());
+  const QuantizedMatrix matrix = Quantize(HostMatrix(x, {2, 16}), Nvfp4());
   std::vector<float> out(32, 1.0f);
   Dequantize(matrix, out);
   EXPECT_TRUE(std::ranges::all_of(out, [](float y) { return y == 0 && std::signbit(y); }));
@@ -188,7 +188,7 @@ TEST(Nvfp4, FakeQuantizeIsDequantiseAfterQuantise) {
   const MatrixShape shape{33, 48};
   const std::vector<float> x = UnevenBlocks(shape);
   std::vector<float> expected(x.size()), out(x.size());
-  const QuantizedMatrix matrix = Quantize(x, shape, Nvfp4());
+  const QuantizedMatrix matrix = Quantize(HostMatrix(x, shape), Nvfp4());
   Dequantize(matrix, expected);
   EXPECT_EQ(FakeQuantize(x, shape, Nvfp4(), out), ScalesOf(matrix));
   EXPECT_EQ(out, expected);
@@ -199,7 +199,7 @@ TEST(QuantizedSpan, IsTheSameOperandAsItsMatrix) {
   const MatrixShape shape{24, 32};
   const std::vector<float> x = UnevenBlocks(shape);
   for (const char* layout : {"tensor", "row", "block:16", "tile:8x8"}) {
-    const QuantizedMatrix matrix = Quantize(x, shape, Nvfp4(layout));
+    const QuantizedMatrix matrix = Quantize(HostMatrix(x, shape), Nvfp4(layout));
     const QuantizedSpan span{
         matrix.format, shape, matrix.layout, matrix.codes.View(), matrix.scales.View()};
     const AccumulationMode mode = ParseAccumulationMode("fp32");

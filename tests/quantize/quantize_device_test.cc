@@ -1,5 +1,5 @@
-// quantize_device.h against quantize.h on the CPU, bit for bit.
-#include "numsim/quantize/quantize_device.h"
+// quantize.h on a device against the CPU, bit for bit.
+#include "numsim/quantize/internal/quantize_device.h"
 
 #include <fmt/format.h>
 
@@ -10,6 +10,8 @@
 
 #include "numsim/formats/decode.h"
 #include "numsim/formats/format_table.h"
+#include "numsim/quantize/quantize.h"
+#include "numsim/quantize/shared/transpose_device.h"
 #include "numsim/rounding/encode.h"
 #include "tests/reference/inputs.h"
 #include "tests/support/device_test.h"
@@ -76,25 +78,35 @@ Tensor Numbers(size_t n, Element element, uint64_t seed, bool all = true) {
 // The tensor on the device, `offset` elements behind an aligned address.
 class Uploaded {
  public:
-  Uploaded(const Tensor& tensor, MatrixShape shape, size_t offset, DeviceStream& stream)
-      : memory_(offset * BytesOf(tensor.element) + tensor.values.size() * BytesOf(tensor.element)) {
-    const size_t skipped = offset * BytesOf(tensor.element);
+  Uploaded(const Tensor& tensor, MatrixShape shape, size_t offset) : memory_(ThreadPlace()) {
+    const size_t bytes = BytesOf(tensor.element, memory_.place()), n = tensor.values.size();
+    uint8_t* const to = memory_.Renew((offset + n) * bytes).data + offset * bytes;
     const void* from = tensor.values.data();
     if (tensor.element == Element::kBfloat16) from = tensor.bf16.data();
-    device_memory::CopyIn(from, memory_.data() + skipped, memory_.size() - skipped, stream);
-    matrix_ = FloatMatrix(memory_.data() + skipped, tensor.element, shape, ThreadPlace());
+    device_memory::CopyIn(from, to, n * bytes, ThreadStream());
+    matrix_ = {to, shape, memory_.place(), tensor.element};
   }
-  In<float> matrix() const { return matrix_; }
+  ConstFloatSpan matrix() const { return matrix_; }
 
  private:
-  DeviceArray<uint8_t> memory_;
-  In<float> matrix_;
+  Buffer<uint8_t> memory_;
+  ConstFloatSpan matrix_;
 };
 
 std::vector<uint32_t> BitsOf(const std::vector<float>& values) {
   std::vector<uint32_t> bits;
   for (const float x : values) bits.push_back(std::bit_cast<uint32_t>(x));
   return bits;
+}
+
+// Each number rounded by the scalar rule.
+std::vector<uint16_t> Bf16CodesOf(const std::vector<float>& values) {
+  const EncodePlan plan = MakeEncodePlan(ParseFormat("bf16").spec);
+  std::vector<uint16_t> codes;
+  for (const float x : values) {
+    codes.push_back(static_cast<uint16_t>(EncodeF32(plan, std::bit_cast<uint32_t>(x), 0)));
+  }
+  return codes;
 }
 
 // Factors about 2^exponent, and where `all`, ones of every kind but NaN: which of two NaN a product
@@ -124,12 +136,12 @@ std::string Describe(MatrixShape shape, const char* layout, Element element) {
 
 // act(shape, layout, tensor, its upload) for shapes, layouts, elements and alignments.
 template <typename Act>
-void ForEachCase(DeviceStream& stream, const Act& act) {
+void ForEachCase(const Act& act) {
   for (const MatrixShape shape : kShapes) {
     for (const Element element : {Element::kBfloat16, Element::kFloat32}) {
       const Tensor tensor = Numbers(shape.Elements(), element, shape.Elements());
       for (const size_t offset : {size_t{0}, size_t{1}}) {
-        const Uploaded uploaded(tensor, shape, offset, stream);
+        const Uploaded uploaded(tensor, shape, offset);
         for (const char* text : kLayouts) {
           SCOPED_TRACE(Describe(shape, text, element) + fmt::format(" offset {}", offset));
           act(shape, ParseScaleLayout(text), tensor, uploaded.matrix());
@@ -147,15 +159,13 @@ class ConvertDevice : public DeviceTest {};
 
 TEST_F(AbsmaxDevice, EqualsTheCpu) {
   ForEachCase(
-      stream(),
-      [&](MatrixShape shape, const ScaleLayout& layout, const Tensor& tensor, In<float> in) {
+      [&](MatrixShape shape, const ScaleLayout& layout, const Tensor& tensor, ConstFloatSpan in) {
         std::vector<float> expected(layout.Count(shape.rows, shape.cols));
-        Absmax(tensor.values, shape, layout, expected);
-        DeviceArray<float> absmax(expected.size());
-        device_memory::FillBytes(absmax.data(), 0x7F, 4 * absmax.size(), stream());
-        Absmax(in, layout, absmax.span());
-        EXPECT_EQ(BitsOf(OnHost(DeviceSpan<const float>(absmax.span()), stream())),
-                  BitsOf(expected));
+        Absmax(HostMatrix(tensor.values, shape), layout, expected);
+        Buffer<float> absmax(place(), expected.size());
+        device_memory::FillBytes(absmax.View().data, 0x7F, absmax.View().Bytes(), stream());
+        Absmax(in, layout, absmax.View());
+        EXPECT_EQ(BitsOf(ToVector(absmax.View())), BitsOf(expected));
       });
 }
 
@@ -169,13 +179,13 @@ TEST_F(AbsmaxDevice, FindsOneNumberAmongManyThatAreNotFinite) {
       for (const float x : tensor.values) {
         tensor.bf16.push_back(static_cast<uint16_t>(std::bit_cast<uint32_t>(x) >> 16));
       }
-      const Uploaded in(tensor, shape, 0, stream());
+      const Uploaded in(tensor, shape, 0);
       const ScaleLayout scale_layout = ParseScaleLayout(layout);
       std::vector<float> expected(scale_layout.Count(shape.rows, shape.cols));
-      Absmax(tensor.values, shape, scale_layout, expected);
-      DeviceArray<float> absmax(expected.size());
-      Absmax(in.matrix(), scale_layout, absmax.span());
-      EXPECT_EQ(OnHost(DeviceSpan<const float>(absmax.span()), stream()), expected);
+      Absmax(HostMatrix(tensor.values, shape), scale_layout, expected);
+      Buffer<float> absmax(place(), expected.size());
+      Absmax(in.matrix(), scale_layout, absmax.View());
+      EXPECT_EQ(ToVector(absmax.View()), expected);
     }
   }
 }
@@ -190,50 +200,44 @@ TEST_F(AbsmaxDevice, OfAllCountsInfinitiesAndKeepsNan) {
           tensor.bf16[n / 2] = static_cast<uint16_t>(std::bit_cast<uint32_t>(special) >> 16);
         }
         for (const size_t offset : {size_t{0}, size_t{1}}) {
-          const Uploaded in(tensor, {1, n}, offset, stream());
-          DeviceArray<float> absmax(1);
-          AbsmaxOfAll(in.matrix(), absmax.span());
-          EXPECT_EQ(BitsOf(OnHost(DeviceSpan<const float>(absmax.span()), stream())),
-                    BitsOf({AbsmaxOfAll(tensor.values)}));
+          const Uploaded in(tensor, {1, n}, offset);
+          Buffer<float> absmax(place(), 1);
+          AbsmaxOfAll(in.matrix(), absmax.View());
+          EXPECT_EQ(BitsOf(ToVector(absmax.View())), BitsOf({AbsmaxOfAll(tensor.values)}));
         }
       }
     }
   }
 }
 
-// Codes of both orders equal those of the CPU.
+// Codes of either order, and of both at once, equal those of the CPU.
 template <typename Code>
 void ExpectCodes(const EncodePlan& plan,
                  const Tensor& tensor,
-                 In<float> in,
+                 ConstFloatSpan in,
                  const ScaleLayout& layout,
-                 const std::vector<float>& factors,
-                 DeviceStream& stream) {
+                 const std::vector<float>& factors) {
   const size_t n = tensor.values.size();
-  std::vector<Code> expected(n), expected_transposed(n);
-  Quantize(plan, tensor.values, in.Shape(), layout, factors, std::span(expected), kRandom);
-  Quantize(plan,
-           tensor.values,
-           in.Shape(),
-           layout,
-           factors,
-           std::span(expected_transposed),
-           kRandom,
-           true);
-  const DeviceArray<float> inv_scales = OnDevice(std::span(factors), stream);
-  for (const int wanted : {1, 2, 3}) {
-    SCOPED_TRACE(fmt::format("{} {}", ToString(layout), wanted));
-    DeviceArray<Code> codes(n), transposed(n);
-    void* to = (wanted & 1) != 0 ? codes.data() : nullptr;
-    void* to_transposed = (wanted & 2) != 0 ? transposed.data() : nullptr;
-    Quantize(plan, in, layout, inv_scales.span(), to, to_transposed, kRandom);
-    if (to != nullptr) {
-      EXPECT_TRUE(OnHost(DeviceSpan<const Code>(codes.span()), stream) == expected);
-    }
-    if (to_transposed != nullptr) {
-      EXPECT_TRUE(OnHost(DeviceSpan<const Code>(transposed.span()), stream) == expected_transposed);
-    }
+  const Buffer<float> inv_scales = CopyAt(factors, ThreadPlace());
+  Buffer<Code> codes[2] = {{ThreadPlace(), n}, {ThreadPlace(), n}};
+  std::vector<Code> expected[2];
+  const auto expect_same = [&](bool transpose, const char* order) {
+    MatrixSpan<Code> got = codes[transpose].View();
+    EXPECT_TRUE(ToVector(got) == expected[transpose])
+        << ToString(layout) << ", " << order << (transpose ? ", transposed" : "");
+    device_memory::FillBytes(got.data, 0xA5, got.Bytes(), ThreadStream());
+  };
+  for (const bool transpose : {false, true}) {
+    std::vector<Code>& want = expected[transpose];
+    want.resize(n);
+    const auto matrix = HostMatrix(tensor.values, in.Shape());
+    Quantize(plan, matrix, layout, factors, want, kRandom, transpose);
+    Quantize(plan, in, layout, inv_scales.View(), codes[transpose].View(), kRandom, transpose);
+    expect_same(transpose, "one order");
   }
+  cuda::Quantize(
+      plan, in, layout, inv_scales.View(), codes[0].View().data, codes[1].View().data, kRandom);
+  for (const bool transpose : {false, true}) expect_same(transpose, "both orders");
 }
 
 EncodePlan Plan(const char* format,
@@ -251,10 +255,9 @@ TEST_F(QuantizeDevice, EqualsTheCpuForFormatsWithAQuickEncoder) {
     SCOPED_TRACE(format);
     const EncodePlan plan = Plan(format);
     ForEachCase(
-        stream(),
-        [&](MatrixShape shape, const ScaleLayout& layout, const Tensor& tensor, In<float> in) {
+        [&](MatrixShape shape, const ScaleLayout& layout, const Tensor& tensor, ConstFloatSpan in) {
           const size_t count = layout.Count(shape.rows, shape.cols);
-          ExpectCodes<uint8_t>(plan, tensor, in, layout, Factors(count, 8, false), stream());
+          ExpectCodes<uint8_t>(plan, tensor, in, layout, Factors(count, 8, false));
         });
   }
 }
@@ -266,14 +269,13 @@ TEST_F(QuantizeDevice, EqualsTheCpuForFactorsOfEveryKind) {
       for (const Element element : {Element::kBfloat16, Element::kFloat32}) {
         const MatrixShape shape{144, 200};
         const Tensor tensor = Numbers(shape.Elements(), element, 9);
-        const Uploaded in(tensor, shape, 0, stream());
+        const Uploaded in(tensor, shape, 0);
         const ScaleLayout layout = ParseScaleLayout(text);
         const size_t count = layout.Count(shape.rows, shape.cols);
-        ExpectCodes<uint8_t>(
-            Plan(format), tensor, in.matrix(), layout, Factors(count, 8, true), stream());
+        ExpectCodes<uint8_t>(Plan(format), tensor, in.matrix(), layout, Factors(count, 8, true));
         if (count != 1) continue;
         for (const float factor : {0.0f, -1.0f, kInfinity, -kInfinity}) {
-          ExpectCodes<uint8_t>(Plan(format), tensor, in.matrix(), layout, {factor}, stream());
+          ExpectCodes<uint8_t>(Plan(format), tensor, in.matrix(), layout, {factor});
         }
       }
     }
@@ -301,15 +303,15 @@ TEST_F(QuantizeDevice, EqualsTheCpuForOtherFormatsAndRoundings) {
     const EncodePlan plan = Plan(made.format, made.rounding, made.overflow);
     for (const Element element : {Element::kBfloat16, Element::kFloat32}) {
       const Tensor tensor = Numbers(shape.Elements(), element, 5);
-      const Uploaded in(tensor, shape, 0, stream());
+      const Uploaded in(tensor, shape, 0);
       for (const char* text : kLayouts) {
         SCOPED_TRACE(fmt::format("{} {} {}", made.format, ToString(made.rounding.mode), text));
         const ScaleLayout layout = ParseScaleLayout(text);
         const std::vector<float> factors = Factors(layout.Count(shape.rows, shape.cols), 3, true);
         if (plan.format.StorageBytes() == 1) {
-          ExpectCodes<uint8_t>(plan, tensor, in.matrix(), layout, factors, stream());
+          ExpectCodes<uint8_t>(plan, tensor, in.matrix(), layout, factors);
         } else {
-          ExpectCodes<uint16_t>(plan, tensor, in.matrix(), layout, factors, stream());
+          ExpectCodes<uint16_t>(plan, tensor, in.matrix(), layout, factors);
         }
       }
     }
@@ -321,13 +323,13 @@ TEST_F(QuantizeDevice, EqualsTheCpuForMatricesOfManyParts) {
   const MatrixShape shape{2049, 8200};
   for (const Element element : {Element::kBfloat16, Element::kFloat32}) {
     const Tensor tensor = Numbers(shape.Elements(), element, 4);
-    const Uploaded in(tensor, shape, 0, stream());
+    const Uploaded in(tensor, shape, 0);
     for (const char* text : {"row", "tile:16x100"}) {
       const ScaleLayout layout = ParseScaleLayout(text);
       const std::vector<float> factors = Factors(layout.Count(shape.rows, shape.cols), 3, true);
       const EncodePlan bytes = Plan("e4m3fn", Stochastic(16, StochasticVariant::kA));
-      ExpectCodes<uint8_t>(bytes, tensor, in.matrix(), layout, factors, stream());
-      ExpectCodes<uint16_t>(Plan("fp16"), tensor, in.matrix(), layout, factors, stream());
+      ExpectCodes<uint8_t>(bytes, tensor, in.matrix(), layout, factors);
+      ExpectCodes<uint16_t>(Plan("fp16"), tensor, in.matrix(), layout, factors);
     }
   }
 }
@@ -353,15 +355,38 @@ TEST_F(QuantizeDevice, QuickEncodersAreExactAroundEveryCode) {
       tensor.values.push_back(-std::bit_cast<float>(bits));
     }
     const MatrixShape shape{1, tensor.values.size()};
-    const Uploaded in(tensor, shape, 0, stream());
-    ExpectCodes<uint8_t>(plan, tensor, in.matrix(), {}, {1.0f}, stream());
+    const Uploaded in(tensor, shape, 0);
+    ExpectCodes<uint8_t>(plan, tensor, in.matrix(), {}, {1.0f});
   }
+}
+
+// The values of codes, as float32 and as bf16, equal those of the CPU; the numbers of bf16 also
+// where the CPU holds them as float32.
+template <typename Code>
+void ExpectValues(const FormatSpec& format,
+                  const std::vector<Code>& codes,
+                  MatrixShape shape,
+                  const ScaleLayout& layout,
+                  const std::vector<float>& scales) {
+  std::vector<float> expected(codes.size()), numbers(codes.size());
+  Dequantize(format, codes, layout, scales, HostMatrix(expected, shape));
+  const FloatSpan of_bf16(numbers.data(), shape, Place(), Element::kBfloat16);
+  Dequantize(format, codes, layout, scales, of_bf16);
+  const Buffer<Code> there = CopyAt(codes, ThreadPlace());
+  const Buffer<float> factors = CopyAt(scales, ThreadPlace());
+  FloatBuffer out(ThreadPlace()), out_bf16(ThreadPlace(), Element::kBfloat16);
+  for (FloatBuffer* to : {&out, &out_bf16}) {
+    to->Renew(shape.rows, shape.cols);
+    Dequantize(format, there.View(), layout, factors.View(), to->View());
+  }
+  EXPECT_TRUE(BitsOf(ToVector(out.View())) == BitsOf(expected));
+  EXPECT_TRUE(ToVector(out_bf16.View().Bf16()) == Bf16CodesOf(expected));
+  EXPECT_TRUE(BitsOf(ToVector(out_bf16.View())) == BitsOf(numbers));
 }
 
 TEST_F(DequantizeDevice, EqualsTheCpu) {
   for (const char* name : {"int8", "e4m3fn", "e5m2", "e2m1fn", "bnb-e5m2", "e8m0fnu", "fp16"}) {
     const FormatSpec format = ParseFormat(name).spec;
-    const EncodePlan to_bf16 = MakeEncodePlan(ParseFormat("bf16").spec);
     for (const MatrixShape shape : kShapes) {
       oracle::TestRandom random(shape.cols);
       std::vector<uint16_t> wide(shape.Elements());
@@ -371,44 +396,18 @@ TEST_F(DequantizeDevice, EqualsTheCpu) {
         SCOPED_TRACE(fmt::format("{} {} x {} {}", name, shape.rows, shape.cols, text));
         const ScaleLayout layout = ParseScaleLayout(text);
         const std::vector<float> scales = Factors(layout.Count(shape.rows, shape.cols), -7, true);
-        const bool one_byte = format.StorageBytes() == 1;
-        std::vector<float> expected(wide.size());
-        if (one_byte) {
-          Dequantize(format, std::span(narrow), shape, layout, scales, expected);
+        if (format.StorageBytes() == 1) {
+          ExpectValues(format, narrow, shape, layout, scales);
         } else {
-          Dequantize(format, std::span(wide), shape, layout, scales, expected);
+          ExpectValues(format, wide, shape, layout, scales);
         }
-        const DeviceArray<float> factors = OnDevice(std::span(scales), stream());
-        const DeviceArray<uint8_t> codes8 = OnDevice(std::span(narrow), stream());
-        const DeviceArray<uint16_t> codes16 = OnDevice(std::span<const uint16_t>(wide), stream());
-        const void* codes = one_byte ? static_cast<const void*>(codes8.data()) : codes16.data();
-        DeviceArray<float> out(wide.size());
-        DeviceArray<uint16_t> out_bf16(wide.size());
-        Dequantize(format,
-                   codes,
-                   layout,
-                   factors.span(),
-                   FloatMatrix(out.data(), Element::kFloat32, shape, place()));
-        Dequantize(format,
-                   codes,
-                   layout,
-                   factors.span(),
-                   FloatMatrix(out_bf16.data(), Element::kBfloat16, shape, place()));
-        EXPECT_TRUE(BitsOf(OnHost(DeviceSpan<const float>(out.span()), stream())) ==
-                    BitsOf(expected));
-        std::vector<uint16_t> expected_bf16;
-        for (const float x : expected) {
-          const uint32_t bits = std::bit_cast<uint32_t>(x);
-          expected_bf16.push_back(static_cast<uint16_t>(EncodeF32(to_bf16, bits, 0)));
-        }
-        EXPECT_TRUE(OnHost(DeviceSpan<const uint16_t>(out_bf16.span()), stream()) == expected_bf16);
       }
     }
   }
 }
 
 template <typename T>
-void ExpectTransposed(MatrixShape shape, size_t offset, DeviceStream& stream) {
+void ExpectTransposed(MatrixShape shape, size_t offset) {
   oracle::TestRandom random(shape.cols);
   std::vector<T> in(shape.Elements() + offset), expected(shape.Elements());
   for (T& x : in) x = static_cast<T>(random.Next32());
@@ -417,40 +416,39 @@ void ExpectTransposed(MatrixShape shape, size_t offset, DeviceStream& stream) {
       expected[c * shape.rows + r] = in[offset + r * shape.cols + c];
     }
   }
-  const DeviceArray<T> from = OnDevice(std::span<const T>(in), stream);
-  DeviceArray<T> to(shape.Elements());
-  Transpose(from.data() + offset, shape, sizeof(T), to.data(), stream);
-  EXPECT_TRUE(OnHost(DeviceSpan<const T>(to.span()), stream) == expected);
+  const Buffer<T> from = CopyAt(in, ThreadPlace());
+  Buffer<T> to(ThreadPlace(), shape.Elements());
+  cuda::Transpose(from.View().data + offset, shape, sizeof(T), to.View().data, ThreadStream());
+  EXPECT_TRUE(ToVector(to.View()) == expected);
 }
 
 TEST_F(TransposeDevice, PutsEveryElementInItsPlace) {
   for (const MatrixShape shape : kShapes) {
     for (const size_t offset : {size_t{0}, size_t{1}}) {
       SCOPED_TRACE(fmt::format("{} x {} offset {}", shape.rows, shape.cols, offset));
-      ExpectTransposed<uint8_t>(shape, offset, stream());
-      ExpectTransposed<uint16_t>(shape, offset, stream());
+      ExpectTransposed<uint8_t>(shape, offset);
+      ExpectTransposed<uint16_t>(shape, offset);
     }
   }
 }
 
 TEST_F(ConvertDevice, RoundsToBf16AsTheRule) {
-  const EncodePlan plan = MakeEncodePlan(ParseFormat("bf16").spec);
   for (const size_t n : {size_t{1}, size_t{77}, size_t{100000}}) {
     Tensor tensor = Numbers(n, Element::kFloat32, n);
     for (size_t i = 0; i < n; i += 5) {  // ties
       const uint32_t bits = std::bit_cast<uint32_t>(tensor.values[i]);
       tensor.values[i] = std::bit_cast<float>((bits & 0xFFFF0000u) | 0x8000u);
     }
-    std::vector<uint16_t> expected;
-    for (const float x : tensor.values) {
-      const uint32_t code = EncodeF32(plan, std::bit_cast<uint32_t>(x), 0);
-      expected.push_back(static_cast<uint16_t>(code));
-    }
+    const std::vector<uint16_t> expected = Bf16CodesOf(tensor.values);
+    std::vector<float> numbers(n);  // of bf16 on the host
+    const FloatSpan of_bf16(numbers.data(), {n, 1}, Place(), Element::kBfloat16);
+    Convert(tensor.values, of_bf16);
     for (const size_t offset : {size_t{0}, size_t{1}}) {
-      const Uploaded in(tensor, {1, n}, offset, stream());
-      DeviceArray<uint16_t> out(n);
-      Convert(in.matrix(), FloatMatrix(out.data(), Element::kBfloat16, {n, 1}, place()));
-      EXPECT_EQ(OnHost(DeviceSpan<const uint16_t>(out.span()), stream()), expected);
+      const Uploaded in(tensor, {1, n}, offset);
+      FloatBuffer out(place(), Element::kBfloat16);
+      Convert(in.matrix(), out.Renew(n, 1));
+      EXPECT_EQ(ToVector(out.View().Bf16()), expected);
+      EXPECT_EQ(BitsOf(ToVector(out.View())), BitsOf(numbers));
     }
   }
 }
@@ -459,14 +457,12 @@ TEST_F(ConvertDevice, WidensAndCopies) {
   for (const size_t n : {size_t{1}, size_t{77}, size_t{100000}}) {
     const Tensor tensor = Numbers(n, Element::kBfloat16, n);
     for (const size_t offset : {size_t{0}, size_t{1}}) {
-      const Uploaded in(tensor, {1, n}, offset, stream());
-      DeviceArray<float> out(n);
-      Convert(in.matrix(), FloatMatrix(out.data(), Element::kFloat32, {1, n}, place()));
-      EXPECT_EQ(BitsOf(OnHost(DeviceSpan<const float>(out.span()), stream())),
-                BitsOf(tensor.values));
-      DeviceArray<uint16_t> copy(n);
-      Convert(in.matrix(), FloatMatrix(copy.data(), Element::kBfloat16, {1, n}, place()));
-      EXPECT_EQ(OnHost(DeviceSpan<const uint16_t>(copy.span()), stream()), tensor.bf16);
+      const Uploaded in(tensor, {1, n}, offset);
+      FloatBuffer out(place()), copy(place(), Element::kBfloat16);
+      Convert(in.matrix(), out.Renew(1, n));
+      EXPECT_EQ(BitsOf(ToVector(out.View())), BitsOf(tensor.values));
+      Convert(in.matrix(), copy.Renew(1, n));
+      EXPECT_EQ(ToVector(copy.View().Bf16()), tensor.bf16);
     }
   }
 }

@@ -39,8 +39,10 @@ TEST(QuantizeFloat64, EqualsTheFloat32CallWhereThatIsExact) {
         QuantizeOptions options = Options(format, layout, rule);
         options.rounding = {RoundingMode::kStochastic, StochasticVariant::kB, 9};
         options.random = {{12, 3}, 5};
-        const QuantizedMatrix a = Quantize(std::span<const float>(narrow), shape, options);
-        const QuantizedMatrix b = Quantize(std::span<const double>(wide), shape, options);
+        const QuantizedMatrix a =
+            Quantize(HostMatrix(std::span<const float>(narrow), shape), options);
+        const QuantizedMatrix b =
+            Quantize(HostMatrix(std::span<const double>(wide), shape), options);
         ASSERT_TRUE(std::ranges::equal(a.CodeBytes().Span(), b.CodeBytes().Span())) << format;
         ASSERT_TRUE(std::ranges::equal(a.Scales(), b.Scales())) << format << layout;
       }
@@ -55,8 +57,8 @@ TEST(QuantizeFloat64, ScalesOfFloat32MaximaAreThoseOfTheFloat32Call) {
   const std::vector<double> wide(narrow.begin(), narrow.end());
   for (const ScaleRule rule : {ScaleRule::kAbsmax, ScaleRule::kPow2Ceil, ScaleRule::kNvfp4}) {
     const QuantizeOptions options = Options("e2m1fn", "block:16", rule);
-    const QuantizedMatrix a = Quantize(std::span<const float>(narrow), shape, options);
-    const QuantizedMatrix b = Quantize(std::span<const double>(wide), shape, options);
+    const QuantizedMatrix a = Quantize(HostMatrix(std::span<const float>(narrow), shape), options);
+    const QuantizedMatrix b = Quantize(HostMatrix(std::span<const double>(wide), shape), options);
     EXPECT_TRUE(std::ranges::equal(a.Scales(), b.Scales())) << ToString(rule);
   }
 }
@@ -105,7 +107,7 @@ TEST(QuantizeFloat64, AScaleBeyondFloat32Throws) {
     std::vector<double> out(2);
     const QuantizeOptions options = Options("e2m1fn", "tensor", rule);
     EXPECT_THROW(FakeQuantize(in, {1, 2}, options, out), ScaleError) << ToString(rule);
-    EXPECT_THROW(Quantize(std::span<const double>(in), {1, 2}, options), ScaleError);
+    EXPECT_THROW(Quantize(HostMatrix(std::span<const double>(in), {1, 2}), options), ScaleError);
   }
 }
 
@@ -146,10 +148,10 @@ TEST(QuantizeFloat64, SizesThatDoNotFitThrow) {
   std::vector<double> out(5);
   const QuantizeOptions options = Options("e4m3fn", "tensor", ScaleRule::kNone);
   EXPECT_THROW(FakeQuantize(in, {2, 3}, options, out), Error);
-  EXPECT_THROW(Quantize(std::span<const double>(in), {2, 4}, options), Error);
-  EXPECT_THROW(
-      Quantize(std::span<const double>(in), {2, 3}, Options("fp32", "tensor", ScaleRule::kNone)),
-      Error);
+  EXPECT_THROW(Quantize(HostMatrix(std::span<const double>(in), {2, 4}), options), Error);
+  EXPECT_THROW(Quantize(HostMatrix(std::span<const double>(in), {2, 3}),
+                        Options("fp32", "tensor", ScaleRule::kNone)),
+               Error);
 }
 
 }  // namespace

@@ -153,7 +153,7 @@ TEST(Absmax, IsTheLargestFiniteMagnitudeOfEachScale) {
       for (size_t i = 0; i < in.size(); ++i) want[scale[i]] = NaiveMax(want[scale[i]], in[i]);
       OnEveryBackendAndThreadCount([&] {
         std::vector<float> absmax(layout.Count(shape.rows, shape.cols), kNaN);
-        Absmax(in, shape, layout, absmax);
+        Absmax(HostMatrix(in, shape), layout, absmax);
         EXPECT_TRUE(Same(absmax, want));
       });
     }
@@ -167,7 +167,7 @@ TEST(Absmax, OfNoFiniteElementsIsPlusZero) {
       for (const ScaleLayout& layout : Layouts()) {
         OnEveryBackendAndThreadCount([&] {
           std::vector<float> absmax(layout.Count(shape.rows, shape.cols), kNaN);
-          Absmax(in, shape, layout, absmax);
+          Absmax(HostMatrix(in, shape), layout, absmax);
           EXPECT_TRUE(Same(absmax, std::vector<float>(absmax.size(), 0.0f))) << x;
         });
       }
@@ -184,7 +184,7 @@ TEST(Absmax, OneNanOrInfinityAnywhereChangesNothingElse) {
       OnEveryBackendAndThreadCount([&] {
         for (const char* layout : {"tensor", "row", "block:64"}) {
           float absmax = kNaN;
-          Absmax(in, {1, kLength}, ParseScaleLayout(layout), std::span(&absmax, 1));
+          Absmax(HostMatrix(in, {1, kLength}), ParseScaleLayout(layout), std::span(&absmax, 1));
           EXPECT_EQ(absmax, 0.5f) << layout << ", " << bad << " at " << at;
         }
       });
@@ -220,13 +220,14 @@ TEST(QuantizeKernels, EmptyMatricesAreFine) {
     for (const ScaleLayout& layout : Layouts()) {
       SCOPED_TRACE(Describe(shape, layout));
       std::vector<float> scales(layout.Count(shape.rows, shape.cols), 7.0f);
-      Absmax({}, shape, layout, scales);
+      const MatrixSpan<float> none(nullptr, shape);
+      Absmax(none, layout, scales);
       EXPECT_EQ(scales, std::vector<float>(scales.size(), 0.0f));
       for (bool transpose : {false, true}) {
-        Quantize(plan, {}, shape, layout, scales, std::span<uint8_t>(), {}, transpose);
-        Quantize(plan, {}, shape, layout, scales, std::span<uint16_t>(), {}, transpose);
+        Quantize(plan, none, layout, scales, std::span<uint8_t>(), {}, transpose);
+        Quantize(plan, none, layout, scales, std::span<uint16_t>(), {}, transpose);
       }
-      Dequantize(plan.format, std::span<const uint8_t>(), shape, layout, scales, {});
+      Dequantize(plan.format, std::span<const uint8_t>(), layout, scales, none);
       FakeQuantize(plan, {}, shape, layout, scales, scales, {});
     }
   }
@@ -267,7 +268,13 @@ template <typename Code>
 void CheckExample(const Example& e) {
   const auto quantize = [&](bool transpose) {
     std::vector<Code> codes(e.in.size(), Code{0x55});
-    Quantize(e.plan, e.in, e.shape, e.layout, e.inv_scales, std::span(codes), kRandom, transpose);
+    Quantize(e.plan,
+             HostMatrix(e.in, e.shape),
+             e.layout,
+             e.inv_scales,
+             std::span(codes),
+             kRandom,
+             transpose);
     return codes;
   };
   const std::vector<Code> codes = quantize(false);
@@ -277,7 +284,8 @@ void CheckExample(const Example& e) {
       << "transposed";
 
   std::vector<float> out(e.in.size(), -7.0f);
-  Dequantize(e.plan.format, std::span<const Code>(codes), e.shape, e.layout, e.scales, out);
+  Dequantize(
+      e.plan.format, std::span<const Code>(codes), e.layout, e.scales, HostMatrix(out, e.shape));
   EXPECT_TRUE(Same(out, e.values)) << "dequantized";
   FakeQuantize(e.plan, e.in, e.shape, e.layout, e.inv_scales, e.scales, out, kRandom);
   EXPECT_TRUE(Same(out, e.values)) << "fake-quantized";

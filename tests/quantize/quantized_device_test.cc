@@ -74,30 +74,24 @@ std::vector<float> Numbers(MatrixShape shape, Element element) {
 // Values as elements on the device, behind `offset` elements.
 class Uploaded {
  public:
-  Uploaded(const std::vector<float>& values,
-           Element element,
-           MatrixShape shape,
-           size_t offset,
-           DeviceStream& stream)
-      : memory_((offset + values.size()) * BytesOf(element)) {
-    std::vector<uint8_t> bytes(memory_.size());
+  Uploaded(const std::vector<float>& values, Element element, MatrixShape shape, size_t offset)
+      : memory_(ThreadPlace()) {
+    const size_t size = BytesOf(element, memory_.place());
+    std::vector<uint8_t> bytes((offset + values.size()) * size);
     for (size_t i = 0; i < values.size(); ++i) {
       const uint32_t bits = std::bit_cast<uint32_t>(values[i]);
-      for (size_t b = 0; b < BytesOf(element); ++b) {
-        const size_t shift = 8 * (4 - BytesOf(element) + b);
-        bytes[(offset + i) * BytesOf(element) + b] = static_cast<uint8_t>(bits >> shift);
+      for (size_t b = 0; b < size; ++b) {
+        bytes[(offset + i) * size + b] = static_cast<uint8_t>(bits >> 8 * (4 - size + b));
       }
     }
-    CopyToDevice(std::span<const uint8_t>(bytes), memory_.span(), stream);
-    stream.Wait();
-    matrix_ =
-        FloatMatrix(memory_.data() + offset * BytesOf(element), element, shape, ThreadPlace());
+    memory_ = CopyAt(bytes, memory_.place());
+    matrix_ = {memory_.View().data + offset * size, shape, memory_.place(), element};
   }
-  In<float> matrix() const { return matrix_; }
+  ConstFloatSpan matrix() const { return matrix_; }
 
  private:
-  DeviceArray<uint8_t> memory_;
-  In<float> matrix_;
+  Buffer<uint8_t> memory_;
+  ConstFloatSpan matrix_;
 };
 
 std::vector<uint32_t> BitsOf(const std::vector<float>& values) {
@@ -116,11 +110,12 @@ constexpr CodeOrder kOrders[] = {CodeOrder::kInput, CodeOrder::kTransposed, Code
 class QuantizedDevice : public DeviceTest {
  protected:
   // Scales and codes of every stored order equal the CPU's.
-  void ExpectEqual(const std::vector<float>& values, In<float> in, QuantizeOptions options) {
+  void ExpectEqual(const std::vector<float>& values, ConstFloatSpan in, QuantizeOptions options) {
     options.order = CodeOrder::kInput;
-    const QuantizedMatrix expected = numsim::Quantize(values, in.Shape(), options);
+    const QuantizedMatrix expected = numsim::Quantize(HostMatrix(values, in.Shape()), options);
     options.order = CodeOrder::kTransposed;
-    const QuantizedMatrix expected_transposed = numsim::Quantize(values, in.Shape(), options);
+    const QuantizedMatrix expected_transposed =
+        numsim::Quantize(HostMatrix(values, in.Shape()), options);
     for (const CodeOrder order : kOrders) {
       SCOPED_TRACE(fmt::format("order {}", static_cast<int>(order)));
       options.order = order;
@@ -143,14 +138,14 @@ TEST_F(QuantizedDevice, EqualsTheCpuForEveryShapeAndLayout) {
     for (const Element element : {Element::kBfloat16, Element::kFloat32}) {
       const std::vector<float> values = Numbers(shape, element);
       for (const size_t offset : {size_t{0}, size_t{3}}) {
-        const Uploaded in(values, element, shape, offset, stream());
+        const Uploaded in(values, element, shape, offset);
         for (const char* format : {"int8", "e4m3fn", "e5m2"}) {
           for (const char* layout : kLayouts) {
             SCOPED_TRACE(fmt::format("{} x {} {} {} bytes {} offset {}",
                                      shape.rows,
                                      shape.cols,
                                      format,
-                                     BytesOf(element),
+                                     BytesOf(element, place()),
                                      layout,
                                      offset));
             QuantizeOptions options;
@@ -167,7 +162,7 @@ TEST_F(QuantizedDevice, EqualsTheCpuForEveryShapeAndLayout) {
 TEST_F(QuantizedDevice, EqualsTheCpuForEveryScaleRuleAndFormat) {
   const MatrixShape shape{48, 264};
   const std::vector<float> values = Numbers(shape, Element::kFloat32);
-  const Uploaded in(values, Element::kFloat32, shape, 0, stream());
+  const Uploaded in(values, Element::kFloat32, shape, 0);
   for (const char* format :
        {"int8", "e4m3fn", "e5m2", "e2m1fn", "fp16", "bf16", "bnb-e4m3", "e8m0fnu"}) {
     for (const ScaleRule rule : kRules) {
@@ -188,12 +183,12 @@ TEST_F(QuantizedDevice, EveryNarrowFormatEqualsTheCpuInTheFastKernels) {
   const MatrixShape shape{80, 1040};
   for (const Element element : {Element::kBfloat16, Element::kFloat32}) {
     const std::vector<float> values = Numbers(shape, element);
-    const Uploaded in(values, element, shape, 0, stream());
+    const Uploaded in(values, element, shape, 0);
     for (const FormatEntry& entry : FormatTable()) {
       if (entry.spec.Bits() > 8) continue;
       for (const char* layout : {"tensor", "row", "column", "block:16"}) {
         for (const Overflow overflow : {Overflow::kSaturate, Overflow::kNonsaturate}) {
-          SCOPED_TRACE(fmt::format("{} {} {}", entry.name, layout, BytesOf(element)));
+          SCOPED_TRACE(fmt::format("{} {} {}", entry.name, layout, BytesOf(element, place())));
           QuantizeOptions options;
           options.format = entry.spec;
           options.layout = ParseScaleLayout(layout);
@@ -212,7 +207,7 @@ TEST_F(QuantizedDevice, RowsDrawnInOnePassEqualTheCpu) {
        {MatrixShape{19, 512}, {5, 4096}, {7, 1536}, {3, 520}, {2, 12288}}) {
     for (const Element element : {Element::kBfloat16, Element::kFloat32}) {
       const std::vector<float> values = Numbers(shape, element);
-      const Uploaded in(values, element, shape, 0, stream());
+      const Uploaded in(values, element, shape, 0);
       for (const char* format : {"e4m3fn", "e3m4", "e2m1fn", "e2m3fn", "e4m3fnuz", "binary8p3se"}) {
         for (const int bits : {3, 8, 13, 16, 32}) {
           for (const uint64_t first : {uint64_t{0}, uint64_t{1} << 34, uint64_t{64}}) {
@@ -233,7 +228,7 @@ TEST_F(QuantizedDevice, RowsDrawnInOnePassEqualTheCpu) {
 TEST_F(QuantizedDevice, StochasticDrawsAreThoseOfTheCpu) {
   const MatrixShape shape{33, 200};
   const std::vector<float> values = Numbers(shape, Element::kBfloat16);
-  const Uploaded in(values, Element::kBfloat16, shape, 0, stream());
+  const Uploaded in(values, Element::kBfloat16, shape, 0);
   for (const char* layout : {"tensor", "row", "column", "tile:8x16"}) {
     QuantizeOptions options;
     options.format = ParseFormat("e4m3fn").spec;
@@ -247,12 +242,12 @@ TEST_F(QuantizedDevice, StochasticDrawsAreThoseOfTheCpu) {
 TEST_F(QuantizedDevice, UnderAGivenScaleEqualsTheCpu) {
   const MatrixShape shape{32, 136};
   const std::vector<float> values = Numbers(shape, Element::kFloat32);
-  const Uploaded in(values, Element::kFloat32, shape, 0, stream());
+  const Uploaded in(values, Element::kFloat32, shape, 0);
   QuantizeOptions options;
   options.format = ParseFormat("e5m2").spec;
   const Scale scale = {0.37f, 1 / 0.37f};
   QuantizedMatrix expected;
-  QuantizeUnder(scale, HostMatrix(std::span(values), shape), options, expected);
+  QuantizeUnder(scale, HostMatrix(values, shape), options, expected);
   options.order = CodeOrder::kBoth;
   QuantizeUnder(scale, in.matrix(), options, matrix_);
   QuantizedMatrix got = OnHost(matrix_);
@@ -260,7 +255,7 @@ TEST_F(QuantizedDevice, UnderAGivenScaleEqualsTheCpu) {
   EXPECT_EQ(ScalesOf(got), ScalesOf(expected));
   QuantizedMatrix turned;
   options.order = CodeOrder::kTransposed;
-  QuantizeUnder(scale, HostMatrix(std::span(values), shape), options, turned);
+  QuantizeUnder(scale, HostMatrix(values, shape), options, turned);
   got.order = CodeOrder::kTransposed;
   EXPECT_TRUE(SameCodes(got, turned));
 }
@@ -288,8 +283,8 @@ TEST_F(QuantizedDevice, DelayedScalesEqualThoseOfTheCpu) {
           if (step == 5) values[7] = kInfinity;
           if (step == 6) values[9] = kNaN;
           if (step == 8) values[2] = 0x1p127f;
-          const Uploaded in(values, Element::kFloat32, shape, 0, stream());
-          QuantizeUnder(here, HostMatrix(std::span(values), shape), options, expected);
+          const Uploaded in(values, Element::kFloat32, shape, 0);
+          QuantizeUnder(here, HostMatrix(values, shape), options, expected);
           QuantizeUnder(there, in.matrix(), options, matrix_);
           EXPECT_TRUE(SameCodes(OnHost(matrix_), expected));
           EXPECT_EQ(ScalesOf(OnHost(matrix_)), ScalesOf(expected));
@@ -307,7 +302,7 @@ TEST_F(QuantizedDevice, DelayedScalesEqualThoseOfTheCpu) {
 }
 
 TEST_F(QuantizedDevice, EmptyMatricesHaveScalesOne) {
-  const In<float> in(nullptr, MatrixShape{5, 0}, place());
+  const ConstFloatSpan in(nullptr, {5, 0}, place(), Element::kFloat32);
   QuantizeOptions options;
   options.format = ParseFormat("int8").spec;
   for (const char* layout : {"tensor", "row", "column"}) {
@@ -319,13 +314,13 @@ TEST_F(QuantizedDevice, EmptyMatricesHaveScalesOne) {
 TEST_F(QuantizedDevice, TheSecondUseAllocatesNothing) {
   const MatrixShape shape{16, 64};
   const std::vector<float> values = Numbers(shape, Element::kFloat32);
-  const Uploaded in(values, Element::kFloat32, shape, 0, stream());
+  const Uploaded in(values, Element::kFloat32, shape, 0);
   QuantizeOptions options;
   options.format = ParseFormat("int8").spec;
   ExpectEqual(values, in.matrix(), options);
   const void* codes = matrix_.codes.View().data;
   const void* scales = matrix_.scales.View().data;
-  const Uploaded smaller(values, Element::kFloat32, {8, 64}, 0, stream());
+  const Uploaded smaller(values, Element::kFloat32, {8, 64}, 0);
   options.order = CodeOrder::kBoth;
   QuantizeInto(smaller.matrix(), options, matrix_);
   EXPECT_EQ(matrix_.codes.View().data, codes);
@@ -336,27 +331,27 @@ TEST_F(QuantizedDevice, TheSecondUseAllocatesNothing) {
 TEST_F(QuantizedDevice, OperandsTakeTheOrderInWhichVectorsAreContiguous) {
   const MatrixShape shape{16, 64};
   const std::vector<float> values = Numbers(shape, Element::kFloat32);
-  const Uploaded in(values, Element::kFloat32, shape, 0, stream());
+  const Uploaded in(values, Element::kFloat32, shape, 0);
   QuantizeOptions options;
   options.format = ParseFormat("int8").spec;
   options.order = CodeOrder::kBoth;
   QuantizeInto(in.matrix(), options, matrix_);
   const uint8_t *codes = matrix_.codes.View().data, *turned = matrix_.transposed.View().data;
   const GemmOperand rows = AsOperand(matrix_, false), columns = AsOperand(matrix_, true);
-  EXPECT_EQ(rows.codes8.data(), codes);
-  EXPECT_EQ(columns.codes8.data(), turned);
+  EXPECT_EQ(rows.codes8.data, codes);
+  EXPECT_EQ(columns.codes8.data, turned);
   EXPECT_FALSE(rows.transposed || columns.transposed);
   EXPECT_EQ(rows.rows, 16u);
   EXPECT_EQ(rows.inner, 64u);
   EXPECT_EQ(columns.rows, 64u);
   EXPECT_EQ(columns.inner, 16u);
-  EXPECT_EQ(rows.scales.data.size(), 1u);
-  EXPECT_EQ(rows.place, place());
+  EXPECT_EQ(rows.scales.data.Elements(), 1u);
+  EXPECT_EQ(rows.place(), place());
   matrix_.order = CodeOrder::kTransposed;
-  EXPECT_EQ(AsOperand(matrix_, false).codes8.data(), turned);
+  EXPECT_EQ(AsOperand(matrix_, false).codes8.data, turned);
   EXPECT_TRUE(AsOperand(matrix_, false).transposed);
   matrix_.order = CodeOrder::kInput;
-  EXPECT_EQ(AsOperand(matrix_, true).codes8.data(), codes);
+  EXPECT_EQ(AsOperand(matrix_, true).codes8.data, codes);
   EXPECT_TRUE(AsOperand(matrix_, true).transposed);
 }
 

@@ -9,6 +9,7 @@
 #include "numsim/base/error.h"
 #include "numsim/formats/decode.h"
 #include "numsim/formats/format_table.h"
+#include "numsim/formats/named_formats.h"
 #include "numsim/gemm/gemm_quantized.h"
 #include "numsim/random/distributions.h"
 #include "tests/support/error_of.h"
@@ -54,7 +55,7 @@ TEST(QuantizedMatrix, Int8CodesAreTheRoundedShareOfTheRowsMaximum) {
                                  0.02f,
                                  0.03f,
                                  -0.04f};
-  const QuantizedMatrix matrix = Quantize(in, {4, 4}, Options("int8", "row"));
+  const QuantizedMatrix matrix = Quantize(HostMatrix(in, {4, 4}), Options("int8", "row"));
   const auto code = [](int x) { return static_cast<uint8_t>(x); };
   // 127 / 2 * 1 = 63.5: a tie, to even; 31.75; 15.875.  31.75, 63.5 (tie), 95.25.
   EXPECT_EQ(Codes8Of(matrix),
@@ -83,7 +84,7 @@ TEST(QuantizedMatrix, AnAllZeroScaleIsOneAndGivesZeros) {
     for (ScaleRule rule : {ScaleRule::kAbsmax, ScaleRule::kPow2Ceil, ScaleRule::kE8m0}) {
       const QuantizeOptions options = Options("e4m3fn", layout, rule);
       const std::vector<float> in(12, 0.0f);
-      const QuantizedMatrix matrix = Quantize(in, {3, 4}, options);
+      const QuantizedMatrix matrix = Quantize(HostMatrix(in, {3, 4}), options);
       EXPECT_EQ(Codes8Of(matrix), std::vector<uint8_t>(12, 0)) << layout;
       EXPECT_EQ(ScalesOf(matrix), std::vector<float>(options.layout.Count(3, 4), 1.0f)) << layout;
     }
@@ -94,7 +95,7 @@ TEST(QuantizedMatrix, TheLargestElementOfARowBecomesTheLargestValue) {
   const std::vector<float> in = Normals(40 * 33, 0.37f);
   for (const FormatEntry& entry : FormatTable()) {
     if (entry.spec.Bits() > 8 || !entry.spec.IsSigned()) continue;
-    const QuantizedMatrix matrix = Quantize(in, {40, 33}, Options(entry.name, "row"));
+    const QuantizedMatrix matrix = Quantize(HostMatrix(in, {40, 33}), Options(entry.name, "row"));
     for (size_t r = 0; r < 40; ++r) {
       size_t largest = 33 * r;
       for (size_t i = 33 * r; i < 33 * (r + 1); ++i) {
@@ -119,7 +120,7 @@ TEST(QuantizedMatrix, NanAndInfinityDoNotSpoilTheirRow) {
                                  kInfinity,
                                  kNaN,
                                  0.0f};
-  const QuantizedMatrix matrix = Quantize(in, {3, 4}, Options("e4m3fn", "row"));
+  const QuantizedMatrix matrix = Quantize(HostMatrix(in, {3, 4}), Options("e4m3fn", "row"));
   EXPECT_EQ(ScalesOf(matrix), (std::vector<float>{2.0f / 448, 2.0f / 448, 1.0f}));
   std::vector<float> out(12);
   Dequantize(matrix, out);
@@ -137,7 +138,7 @@ TEST(QuantizedMatrix, Int8IsOffByAtMostHalfAStep) {
   for (const char* layout : {"tensor", "row", "column", "block:16", "tile:16x1", "tile:10x10"}) {
     const std::vector<float> in = Normals(64 * 48, 5.0f);
     const QuantizeOptions options = Options("int8", layout);
-    const QuantizedMatrix matrix = Quantize(in, {64, 48}, options);
+    const QuantizedMatrix matrix = Quantize(HostMatrix(in, {64, 48}), options);
     std::vector<float> out(in.size());
     Dequantize(matrix, out);
     for (size_t i = 0; i < in.size(); ++i) {
@@ -151,7 +152,7 @@ TEST(QuantizedMatrix, Int8IsOffByAtMostHalfAStep) {
 TEST(QuantizedMatrix, E4m3NormalsAreOffByAtMostHalfAnUlpOfThemselves) {
   const std::vector<float> in = Normals(64 * 48, 5.0f);
   const QuantizeOptions options = Options("e4m3fn", "row");
-  const QuantizedMatrix matrix = Quantize(in, {64, 48}, options);
+  const QuantizedMatrix matrix = Quantize(HostMatrix(in, {64, 48}), options);
   std::vector<float> out(in.size());
   Dequantize(matrix, out);
   size_t normals = 0;
@@ -166,7 +167,8 @@ TEST(QuantizedMatrix, E4m3NormalsAreOffByAtMostHalfAnUlpOfThemselves) {
 
 TEST(QuantizedMatrix, SixteenBitFormatsTakeSixteenBitCodes) {
   const std::vector<float> in = {1.0f, -2.0f};
-  const QuantizedMatrix matrix = Quantize(in, {1, 2}, Options("bf16", "tensor", ScaleRule::kNone));
+  const QuantizedMatrix matrix =
+      Quantize(HostMatrix(in, {1, 2}), Options("bf16", "tensor", ScaleRule::kNone));
   EXPECT_EQ(Codes16Of(matrix), (std::vector<uint16_t>{0x3F80, 0xC000}));
   EXPECT_TRUE(Codes8Of(matrix).empty());
 }
@@ -176,9 +178,9 @@ TEST(QuantizedMatrix, TransposedHoldsTheSameCodesAndScales) {
   for (const char* layout : {"tensor", "row", "column", "block:32", "tile:32x1", "tile:9x20"}) {
     QuantizeOptions options = Options("e4m3fn", layout);
     options.rounding = {RoundingMode::kStochastic, StochasticVariant::kA, 16};
-    const QuantizedMatrix plain = Quantize(in, {67, 130}, options);
+    const QuantizedMatrix plain = Quantize(HostMatrix(in, {67, 130}), options);
     options.order = CodeOrder::kTransposed;
-    const QuantizedMatrix transposed = Quantize(in, {67, 130}, options);
+    const QuantizedMatrix transposed = Quantize(HostMatrix(in, {67, 130}), options);
     EXPECT_EQ(transposed.order, CodeOrder::kTransposed);
     EXPECT_EQ(ScalesOf(transposed), ScalesOf(plain));
     for (size_t i = 0; i < in.size(); ++i) {
@@ -193,7 +195,7 @@ TEST(QuantizedMatrix, FakeQuantizeIsQuantizeThenDequantize) {
   for (const char* format : {"int8", "e4m3fn", "e2m1fn", "fp16"}) {
     for (const char* layout : {"tensor", "row", "column", "block:32", "tile:32x1", "tile:9x20"}) {
       const QuantizeOptions options = Options(format, layout, ScaleRule::kPow2Floor);
-      const QuantizedMatrix matrix = Quantize(in, {37, 90}, options);
+      const QuantizedMatrix matrix = Quantize(HostMatrix(in, {37, 90}), options);
       std::vector<float> apart(in.size()), at_once(in.size());
       Dequantize(matrix, apart);
       EXPECT_EQ(FakeQuantize(in, {37, 90}, options, at_once), ScalesOf(matrix));
@@ -213,7 +215,7 @@ TEST(QuantizedMatrix, EqualsScalesOfTheWholeMatrixThenCodesOfTheWholeMatrix) {
       options.rounding = {RoundingMode::kStochastic, StochasticVariant::kA, 16};
       options.random = {{.seed = 5, .stream = 6}, 77};
       std::vector<float> scales(options.layout.Count(shape.rows, shape.cols));
-      Absmax(in, shape, options.layout, scales);
+      Absmax(HostMatrix(in, shape), options.layout, scales);
       std::vector<float> inv_scales;
       for (float& scale : scales) {
         const Scale made = MakeScale(options.format, scale, options.scale_rule);
@@ -222,10 +224,15 @@ TEST(QuantizedMatrix, EqualsScalesOfTheWholeMatrixThenCodesOfTheWholeMatrix) {
       }
       std::vector<uint8_t> codes(in.size());
       const EncodePlan plan = MakeEncodePlan(options.format, options.rounding, options.overflow);
-      Quantize(plan, in, shape, options.layout, inv_scales, std::span(codes), options.random);
+      Quantize(plan,
+               HostMatrix(in, shape),
+               options.layout,
+               inv_scales,
+               std::span(codes),
+               options.random);
       for (const int threads : {1, 3}) {
         SetThreadCount(threads);
-        const QuantizedMatrix matrix = Quantize(in, shape, options);
+        const QuantizedMatrix matrix = Quantize(HostMatrix(in, shape), options);
         EXPECT_EQ(ScalesOf(matrix), scales) << layout << ", rows of " << shape.cols;
         EXPECT_EQ(Codes8Of(matrix), codes) << layout << ", rows of " << shape.cols;
       }
@@ -269,8 +276,8 @@ TEST(QuantizedMatrix, MemoryThatIsUsedAgainHoldsNothingOfBefore) {
         for (size_t i = 0; i < in.size(); ++i) in[i] = 0.3f * static_cast<float>(i) - 1;
         QuantizeOptions options = Options(format, layout);
         options.order = shape.rows == 2 ? CodeOrder::kTransposed : CodeOrder::kInput;
-        QuantizeInto(in, shape, options, matrix);
-        const QuantizedMatrix fresh = Quantize(in, shape, options);
+        QuantizeInto(HostMatrix(in, shape), options, matrix);
+        const QuantizedMatrix fresh = Quantize(HostMatrix(in, shape), options);
         EXPECT_EQ(Codes8Of(matrix), Codes8Of(fresh)) << format << layout;
         EXPECT_EQ(Codes16Of(matrix), Codes16Of(fresh)) << format << layout;
         EXPECT_EQ(ScalesOf(matrix), ScalesOf(fresh)) << format << layout;
@@ -289,7 +296,7 @@ struct OperandElement {
 OperandElement ElementOf(const GemmOperand& operand, size_t row, size_t k) {
   const size_t at = operand.transposed ? k * operand.rows + row : row * operand.inner + k;
   const size_t segment = operand.scales.segment == 0 ? 0 : k / operand.scales.segment;
-  const uint32_t code = operand.codes8.empty() ? operand.codes16[at] : operand.codes8[at];
+  const uint32_t code = operand.codes8.Empty() ? operand.codes16.data[at] : operand.codes8.data[at];
   return {code, operand.scales.At(row, segment)};
 }
 
@@ -298,9 +305,9 @@ void CheckOperand(const char* format, const char* layout, bool stored_transposed
   constexpr MatrixShape kShape{67, 45};
   const std::vector<float> in = Normals(kShape.Elements(), 1.0f);
   QuantizeOptions options = Options(format, layout);
-  const QuantizedMatrix plain = Quantize(in, kShape, options);
+  const QuantizedMatrix plain = Quantize(HostMatrix(in, kShape), options);
   options.order = stored_transposed ? CodeOrder::kTransposed : CodeOrder::kInput;
-  const QuantizedMatrix matrix = Quantize(in, kShape, options);
+  const QuantizedMatrix matrix = Quantize(HostMatrix(in, kShape), options);
   const GemmOperand operand = AsOperand(matrix, by_columns);
   ASSERT_EQ(operand.rows, by_columns ? kShape.cols : kShape.rows);
   ASSERT_EQ(operand.inner, by_columns ? kShape.rows : kShape.cols);
@@ -339,7 +346,7 @@ TEST(AsOperand, HasTheCodesAndScalesOfTheMatrixHoweverStored) {
 TEST(AsOperand, HasNoSegmentsWhereAVectorHasOneScale) {
   const std::vector<float> in = Normals(8 * 10, 1.0f);
   const auto segment = [&](const char* layout, bool by_columns) {
-    const QuantizedMatrix matrix = Quantize(in, {8, 10}, Options("int8", layout));
+    const QuantizedMatrix matrix = Quantize(HostMatrix(in, {8, 10}), Options("int8", layout));
     return AsOperand(matrix, by_columns).scales.segment;
   };
   EXPECT_EQ(segment("row", false), 0u);
@@ -354,8 +361,8 @@ TEST(AsOperand, HasNoSegmentsWhereAVectorHasOneScale) {
 // One scale per element of the inner dimension: each product is scaled by itself.
 TEST(AsOperand, ScalesAcrossTheInnerDimensionCutSegmentsOfOneElement) {
   const std::vector<float> in = Normals(4 * 5, 1.0f);
-  const QuantizedMatrix by_row = Quantize(in, {4, 5}, Options("int8", "row"));
-  const QuantizedMatrix by_column = Quantize(in, {4, 5}, Options("int8", "column"));
+  const QuantizedMatrix by_row = Quantize(HostMatrix(in, {4, 5}), Options("int8", "row"));
+  const QuantizedMatrix by_column = Quantize(HostMatrix(in, {4, 5}), Options("int8", "column"));
   const GemmScales along_column = AsOperand(by_row, true).scales;
   const GemmScales along_row = AsOperand(by_column, false).scales;
   EXPECT_EQ(along_column.segment, 1u);
@@ -437,6 +444,39 @@ TEST(UsualScaleRule, ScalesNarrowFormatsAlone) {
   EXPECT_EQ(UsualScaleRule(ParseFormat("int8").spec), ScaleRule::kAbsmax);
   EXPECT_EQ(UsualScaleRule(ParseFormat("e2m1fn").spec), ScaleRule::kAbsmax);
   EXPECT_EQ(UsualScaleRule(ParseFormat("bf16").spec), ScaleRule::kNone);
+}
+
+TEST(QuantizedMatrix, AResultOfBf16IsRoundedOnceWhenItIsStored) {
+  std::vector<float> in(7 * 48);
+  FillNormal({.seed = 5}, 0, in);
+  std::vector<float> bf16 = in;
+  const EncodePlan to_bf16 = MakeEncodePlan(kBf16);
+  FakeQuantize(to_bf16, bf16, bf16);
+  QuantizeOptions options;
+  options.format = ParseFormat("e4m3fn").spec;
+  options.layout = ParseScaleLayout("row");
+  const MatrixShape shape{7, 48};
+  std::vector<float> out(in.size());
+  const FloatSpan stored(out.data(), shape, Place(), Element::kBfloat16);
+  const ConstFloatSpan read(bf16.data(), shape, Place(), Element::kBfloat16);
+  WithEachBackend([&] {
+    const QuantizedMatrix matrix = Quantize(read, options);
+    const QuantizedMatrix same = Quantize(HostMatrix(bf16, shape), options);
+    EXPECT_TRUE(std::ranges::equal(matrix.Codes8(), same.Codes8()));
+    EXPECT_TRUE(std::ranges::equal(matrix.Scales(), same.Scales()));
+    std::vector<float> want(in.size());
+    Dequantize(matrix, want);
+    FakeQuantize(to_bf16, want, want);
+    Dequantize(matrix, stored);
+    EXPECT_EQ(out, want);
+    DecodeCodes(matrix, want);  // numbers of e4m3fn are numbers of bf16
+    DecodeCodes(matrix, stored);
+    EXPECT_EQ(out, want);
+    Convert(in, stored);
+    EXPECT_EQ(out, bf16);
+    Convert(stored, want);
+    EXPECT_EQ(want, bf16);
+  });
 }
 
 }  // namespace

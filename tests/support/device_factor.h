@@ -35,32 +35,31 @@ inline void PrintTo(const NamedProduct& p, std::ostream* os) {
 // Copies of codes and scales. `offset`: elements before the codes, so that they are not aligned.
 class DeviceFactor {
  public:
-  DeviceFactor(const Factor& factor, bool transposed, DeviceStream& stream, size_t offset = 0) {
+  DeviceFactor(const Factor& factor, bool transposed, size_t offset = 0) {
     Factor stored = factor;
     stored.Store(Storage::kCodes, transposed);
-    const GemmOperand host = stored.Get();
-    const size_t bytes = static_cast<size_t>(host.format.StorageBytes());
-    const size_t n = host.rows * host.inner;
-    codes_ = DeviceArray<uint8_t>((n + offset) * bytes);
-    const void* const from = bytes == 1 ? static_cast<const void*>(host.codes8.data())
-                                        : static_cast<const void*>(host.codes16.data());
-    device_memory::CopyIn(from, codes_.data() + offset * bytes, n * bytes, stream);
-    scales_ = OnDevice(host.scales.data, stream);
-    stream.Wait();
-    operand_.format = host.format;
-    operand_.codes = codes_.data() + offset * bytes;
-    operand_.rows = host.rows;
-    operand_.inner = host.inner;
-    operand_.transposed = transposed;
-    operand_.scales = std::as_const(scales_).span();
+    operand_ = stored.Get();
+    Move(operand_.codes8, offset, codes8_);
+    Move(operand_.codes16, offset, codes16_);
+    Move(operand_.scales.data, 0, scales_);
   }
 
-  const DeviceGemmOperand& Get() const { return operand_; }
+  const GemmOperand& Get() const { return operand_; }
 
  private:
-  DeviceArray<uint8_t> codes_;
-  DeviceArray<float> scales_;
-  DeviceGemmOperand operand_;
+  template <typename T>
+  static void Move(MatrixSpan<const T>& view, size_t offset, Buffer<T>& memory) {
+    if (view.data == nullptr) return;
+    memory = Buffer<T>(ThreadPlace(), offset + view.Elements());
+    const MatrixSpan<T> there = memory.View().Columns(offset, view.Elements());
+    CopyMatrix<T>(view, there);
+    view = there;
+  }
+
+  Buffer<uint8_t> codes8_;
+  Buffer<uint16_t> codes16_;
+  Buffer<float> scales_;
+  GemmOperand operand_;
 };
 
 enum class ScalesFor { kNone, kTensor, kRows };
@@ -82,36 +81,43 @@ inline void PutScales(Factor& factor, ScalesFor kind, oracle::TestRandom& random
 // The code of bf16 that stands for every NaN in comparisons.
 inline constexpr uint16_t kAnyNan = 0x7FC0;
 
+// The bits of the elements in memory.
+inline std::vector<uint32_t> StoredBits(ConstFloatSpan matrix) {
+  if (matrix.IsBf16Memory()) {
+    const std::vector<uint16_t> codes = ToVector(matrix.Bf16());
+    return {codes.begin(), codes.end()};
+  }
+  std::vector<uint32_t> bits;
+  for (const float x : ToVector(matrix)) bits.push_back(std::bit_cast<uint32_t>(x));
+  return bits;
+}
+
 // The product of the device as bits of its elements; NaN of bf16 are kAnyNan.
-inline std::vector<uint32_t> DeviceProduct(const DeviceGemmOperand& a,
-                                           const DeviceGemmOperand& b,
+inline std::vector<uint32_t> DeviceProduct(const GemmOperand& a,
+                                           const GemmOperand& b,
                                            const AccumulationMode& mode,
                                            Element element,
                                            DeviceGemmEngine engine,
-                                           DeviceStream& stream,
                                            size_t offset = 0) {
-  const size_t n = a.rows * b.rows, bytes = BytesOf(element);
+  const Place place = ThreadPlace();
+  const size_t n = a.rows * b.rows, bytes = BytesOf(element, place);
   constexpr size_t kBehind = 64;
   constexpr uint8_t kCanary = 0xA5;
-  DeviceArray<uint8_t> memory((offset + n + kBehind) * bytes);
-  device_memory::FillBytes(memory.data(), kCanary, memory.size(), stream);
-  Gemm(a,
-       b,
-       mode,
-       FloatMatrix(memory.data() + offset * bytes, element, {a.rows, b.rows}, ThreadPlace()),
-       engine);
-  const std::vector<uint8_t> all = OnHost(std::as_const(memory).span(), stream);
+  Buffer<uint8_t> memory(place, (offset + n + kBehind) * bytes);
+  uint8_t* const begin = memory.View().data;
+  device_memory::FillBytes(begin, kCanary, memory.View().Bytes(), place.Stream());
+  const FloatSpan out(begin + offset * bytes, {a.rows, b.rows}, place, element);
+  Gemm(a, b, mode, out, engine);
+  const std::vector<uint8_t> all = ToVector(memory.View());
   for (size_t i = 0; i < all.size(); ++i) {
     if (i >= offset * bytes && i < (offset + n) * bytes) continue;
     if (all[i] == kCanary) continue;
     ADD_FAILURE() << "byte " << i << " beside the result was written";
     break;
   }
-  std::vector<uint32_t> bits(n);
-  for (size_t i = 0; i < n; ++i) {
-    std::memcpy(&bits[i], all.data() + (offset + i) * bytes, bytes);
-    const bool nan16 = element == Element::kBfloat16 && (bits[i] & 0x7FFFu) > 0x7F80u;
-    if (nan16) bits[i] = kAnyNan;
+  std::vector<uint32_t> bits = StoredBits(out);
+  for (uint32_t& x : bits) {
+    if (element == Element::kBfloat16 && (x & 0x7FFFu) > 0x7F80u) x = kAnyNan;
   }
   return bits;
 }

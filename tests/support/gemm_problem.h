@@ -56,27 +56,33 @@ class Factor {
   void SetCode(size_t row, size_t k, uint32_t code) {
     codes_[row * inner_ + k] = code;
     values_[row * inner_ + k] = Decode(format_, code);
-    Store(storage_, transposed_);
+    Store(storage_, transposed_, gap_);
   }
   void SetRow(size_t row, uint32_t code) {
     for (size_t k = 0; k < inner_; ++k) {
       codes_[row * inner_ + k] = code;
       values_[row * inner_ + k] = Decode(format_, code);
     }
-    Store(storage_, transposed_);
+    Store(storage_, transposed_, gap_);
   }
-  // Codes are possible for formats of up to 16 bits.
-  void Store(Storage storage, bool transposed) {
+  // Codes are possible for formats of up to 16 bits. `gap` elements lie between the rows.
+  void Store(Storage storage, bool transposed, size_t gap = 0) {
     storage_ = storage;
     transposed_ = transposed;
+    gap_ = gap;
     stored_values_.assign(1, 0);
     stored8_.assign(1, 0);
     stored16_.assign(1, 0);
+    const size_t length = transposed ? rows_ : inner_;
     for (size_t i = 0; i < codes_.size(); ++i) {
       const size_t at = transposed ? i % rows_ * inner_ + i / rows_ : i;
       stored_values_.push_back(values_[at]);
       stored8_.push_back(static_cast<uint8_t>(codes_[at]));
       stored16_.push_back(static_cast<uint16_t>(codes_[at]));
+      if ((i + 1) % length != 0) continue;
+      stored_values_.insert(stored_values_.end(), gap, std::nanf(""));
+      stored8_.insert(stored8_.end(), gap, uint8_t{0x5A});
+      stored16_.insert(stored16_.end(), gap, uint16_t{0x7FFF});
     }
   }
   void SetScales(std::vector<float> data, GemmScales scales) {
@@ -93,28 +99,34 @@ class Factor {
     operand.transposed = transposed_;
     operand.scales = scales_;
     operand.scales.data = scale_data_;
+    const auto matrix = [&](const auto& stored) {
+      const auto [height, length] = operand.Stored();
+      return MatrixSpan(stored.data() + 1, height, length, length + gap_);
+    };
     if (storage_ == Storage::kValues) {
-      operand.values = std::span(stored_values_).subspan(1);
+      operand.values = matrix(stored_values_);
     } else if (format_.StorageBytes() == 1) {
-      operand.codes8 = std::span(stored8_).subspan(1);
+      operand.codes8 = matrix(stored8_);
     } else {
-      operand.codes16 = std::span(stored16_).subspan(1);
+      operand.codes16 = matrix(stored16_);
     }
     return operand;
   }
 
   std::string Describe() const {
-    return fmt::format("{} {} x {}{}{}, scales: {}, group {}, stride {}, segment {}, stride {}",
-                       ToString(format_),
-                       rows_,
-                       inner_,
-                       storage_ == Storage::kValues ? " values" : " codes",
-                       transposed_ ? " transposed" : "",
-                       scale_data_.size(),
-                       scales_.row_group,
-                       scales_.row_stride,
-                       scales_.segment,
-                       scales_.segment_stride);
+    return fmt::format(
+        "{} {} x {}{}, gaps of {}, scales: {}, group {}, stride {}, segment {}, stride {}",
+        ToString(format_),
+        rows_,
+        inner_,
+        storage_ == Storage::kValues ? " values" : " codes",
+        transposed_ ? " transposed" : "",
+        gap_,
+        scale_data_.size(),
+        scales_.row_group,
+        scales_.row_stride,
+        scales_.segment,
+        scales_.segment_stride);
   }
 
  private:
@@ -126,6 +138,7 @@ class Factor {
   GemmScales scales_;
   Storage storage_ = Storage::kValues;
   bool transposed_ = false;
+  size_t gap_ = 0;
   std::vector<float> stored_values_;
   std::vector<uint8_t> stored8_;
   std::vector<uint16_t> stored16_;

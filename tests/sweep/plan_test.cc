@@ -1,6 +1,8 @@
 // Options that a sweep refuses, and plans that are wrong.
 #include "experiments/sweep/plan.h"
 
+#include "experiments/core/completion.h"
+#include "experiments/core/settings.h"
 #include "experiments/sweep/estimate.h"
 #include "experiments/sweep/sweep_lock.h"
 #include "tests/sweep/sweep_test.h"
@@ -95,6 +97,25 @@ TEST_F(Plans, WrongPlansAreRefusedWithFileFieldAndExpectation) {
     }
   }
   EXPECT_THAT(Numsim("sweep status none").err, HasSubstr("none: holds no sweep"));
+}
+
+// The costs of a preset's trials, in these seconds, are what the preset says it takes.
+TEST(SecondsPerCost, AreThoseOfThePreset) {
+  using namespace experiments;
+  size_t timed = 0;
+  for (const Experiment& experiment : AllExperiments()) {
+    for (const Preset& preset : experiment.presets) {
+      if (!(preset.seconds > 0)) continue;
+      const Settings settings = MakeSettings(experiment, preset.name, 0, preset.seeds, {});
+      double cost = 0;
+      for (const Trial& trial : ListTrials(experiment, settings)) cost += trial.cost;
+      EXPECT_NEAR(
+          sweep::SecondsPerCost(experiment, settings) * cost, preset.seconds, 1e-9 * preset.seconds)
+          << experiment.name << " " << preset.name;
+      ++timed;
+    }
+  }
+  EXPECT_GT(timed, 10u);
 }
 
 TEST(TaskCount, IsFiveMinutesPerTaskAndNoTaskIsEmpty) {

@@ -143,7 +143,7 @@ TEST(TensorObserver, OperandsOfNanAreRowsToo) {
   observer.Quantized("head",
                      LinearOperand::kInputGradientG,
                      HostMatrix(std::span(values), {1, 2}),
-                     Quantize(values, {1, 2}, options));
+                     Quantize(HostMatrix(values, {1, 2}), options));
   EXPECT_EQ(telemetry.Of("quantised").Text(0, "amax"), "nan");
   EXPECT_EQ(telemetry.Of("quantised").Text(0, "mse"), "0");
   EXPECT_EQ(telemetry.Of("quantised").Text(0, "sqnr_db"), "inf");

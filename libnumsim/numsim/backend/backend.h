@@ -4,10 +4,10 @@
 // target compiled into this library and supported by this processor ("avx3", "avx2", "sse4", ...).
 // All backends give the same bits. The best target is active by default.
 //
-// Under the backend "cuda", array functions that have a device version (*_device.h) copy their
-// arguments to the device, run there and copy the results back: the same calls with the same bits.
-// Functions without a device version, and calls on single elements, run on the best Highway target.
-// Programs that keep their arrays on the device call *_device.h directly, under any backend.
+// Under the backend "cuda", array functions that also serve matrices of a device (backend/matrix.h)
+// copy their host arguments to the device, run there and copy the results back: the same calls with
+// the same bits. Other functions, and calls on single elements, run on the best Highway target.
+// Matrices that are on the device are computed there under any backend.
 #pragma once
 
 #include <string>

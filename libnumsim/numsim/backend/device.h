@@ -13,13 +13,9 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <span>
 #include <string>
-#include <type_traits>
 #include <utility>
 #include <vector>
-
-#include "numsim/base/require.h"
 
 namespace numsim {
 
@@ -46,27 +42,6 @@ const DeviceInfo& Device();
 // Returns the bytes of device memory that this process holds by device_memory::Allocate. What CUDA's
 // libraries hold of their own is not among them.
 size_t AllocatedDeviceBytes() noexcept;
-
-// A non-owning view of an array on the device. T is a plain number type.
-template <typename T>
-class DeviceSpan {
- public:
-  DeviceSpan() = default;
-  DeviceSpan(T* data, size_t size) : data_(data), size_(size) {}
-  // Converts a writable view to a read-only one.
-  template <typename U>
-  requires std::is_same_v<const U, T> DeviceSpan(const DeviceSpan<U>& other)
-      : data_(other.data()), size_(other.size()) {}
-
-  T* data() const { return data_; }  // a device address: not for use on the host
-  size_t size() const { return size_; }
-  bool empty() const { return size_ == 0; }
-  DeviceSpan subspan(size_t begin, size_t count) const { return {data_ + begin, count}; }
-
- private:
-  T* data_ = nullptr;
-  size_t size_ = 0;
-};
 
 // A queue of device work. Streams do not wait for one another.
 class DeviceStream {
@@ -104,79 +79,15 @@ void CopyIn(const void* host, void* device, size_t bytes, DeviceStream& stream);
 void CopyOut(const void* device, void* host, size_t bytes, DeviceStream& stream);
 void CopyWithin(const void* from, void* to, size_t bytes, DeviceStream& stream);
 void FillBytes(void* device, uint8_t byte, size_t bytes, DeviceStream& stream);
-}  // namespace device_memory
-
-// An array that owns its device memory. The destructor frees the memory, which waits for all work
-// on the device.
+// Waits, and returns `count` elements of device memory.
 template <typename T>
-class DeviceArray {
- public:
-  DeviceArray() = default;
-  explicit DeviceArray(size_t size)
-      : data_(static_cast<T*>(device_memory::Allocate(size * sizeof(T)))), size_(size) {}
-  DeviceArray(DeviceArray&& other) noexcept
-      : data_(std::exchange(other.data_, nullptr)), size_(std::exchange(other.size_, 0)) {}
-  DeviceArray& operator=(DeviceArray&& other) noexcept {
-    std::swap(data_, other.data_);
-    std::swap(size_, other.size_);
-    return *this;
-  }
-  ~DeviceArray() { device_memory::Free(data_, size_ * sizeof(T)); }
-
-  // Makes room for at least `size` elements. If the array must grow, its content is lost.
-  void Reserve(size_t size) {
-    if (size <= size_) return;
-    *this = DeviceArray();  // frees first: the device may not have room for both
-    *this = DeviceArray(size);
-  }
-
-  T* data() const { return data_; }
-  size_t size() const { return size_; }
-  bool empty() const { return size_ == 0; }
-  DeviceSpan<T> span() { return {data_, size_}; }
-  DeviceSpan<const T> span() const { return {data_, size_}; }
-  DeviceSpan<T> first(size_t count) { return {data_, count}; }
-
- private:
-  T* data_ = nullptr;
-  size_t size_ = 0;
-};
-
-// CopyToDevice and CopyToHost copy between the host and the device. Both require equal sizes.
-// CopyToHost waits until the values have arrived.
-template <typename T>
-void CopyToDevice(std::span<const T> from, DeviceSpan<T> to, DeviceStream& stream) {
-  RequireSize(to.size(), from.size(), "CopyToDevice", "to");
-  device_memory::CopyIn(from.data(), to.data(), from.size_bytes(), stream);
-}
-template <typename T>
-void CopyToHost(DeviceSpan<const T> from, std::span<T> to, DeviceStream& stream) {
-  RequireSize(to.size(), from.size(), "CopyToHost", "to");
-  device_memory::CopyOut(from.data(), to.data(), to.size_bytes(), stream);
+std::vector<T> Fetch(const T* device, size_t count, DeviceStream& stream) {
+  std::vector<T> host(count);
+  CopyOut(device, host.data(), count * sizeof(T), stream);
   stream.Wait();
-}
-// OnDevice returns a new device array with a copy of `values`; OnHost waits and returns a host copy
-// of a device array. For tests and tools.
-template <typename T>
-DeviceArray<T> OnDevice(std::span<const T> values, DeviceStream& stream) {
-  DeviceArray<T> array(values.size());
-  CopyToDevice(values, array.span(), stream);
-  return array;
-}
-template <typename T>
-DeviceArray<T> OnDevice(const std::vector<T>& values, DeviceStream& stream) {
-  return OnDevice(std::span<const T>(values), stream);
-}
-template <typename T>
-std::vector<T> OnHost(DeviceSpan<const T> values, DeviceStream& stream) {
-  std::vector<T> host(values.size());
-  CopyToHost(values, std::span(host), stream);
   return host;
 }
-template <typename T>
-std::vector<T> OnHost(const DeviceArray<T>& array, DeviceStream& stream) {
-  return OnHost(array.span(), stream);
-}
+}  // namespace device_memory
 
 // A point in the order of a stream, timed by the device's clock.
 class DeviceEvent {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <memory>
+#include <type_traits>
 #include <typeindex>
 #include <unordered_map>
 
@@ -24,16 +25,26 @@ class DeviceContext {
 
   DeviceStream& stream() { return *stream_; }
 
-  // Returns the one object of type T that belongs to this context, made at the first call. Memory
-  // in it belongs to one operation at a time: the next one may overwrite it.
+  // Returns the one object of type T that belongs to this context, made at the first call, with the
+  // place of this context if T takes one. Memory in it belongs to one operation at a time: the next
+  // one may overwrite it.
   template <typename T>
   T& Get() {
     std::shared_ptr<void>& kept = kept_[std::type_index(typeid(T))];
-    if (kept == nullptr) kept = std::make_shared<T>();
+    if (kept == nullptr) kept = Make<T>();
     return *static_cast<T*>(kept.get());
   }
 
  private:
+  template <typename T>
+  std::shared_ptr<T> Make() {
+    if constexpr (std::is_constructible_v<T, Place>) {
+      return std::make_shared<T>(Place(*this));
+    } else {
+      return std::make_shared<T>();
+    }
+  }
+
   std::shared_ptr<DeviceStream> stream_;  // shared: a build without CUDA has no destructor of it
   std::unordered_map<std::type_index, std::shared_ptr<void>> kept_;  // freed before the stream
 };

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "numsim/backend/device_context.h"
+#include "numsim/backend/float_matrix.h"
 #include "numsim/base/error.h"
 
 namespace numsim {
@@ -49,6 +50,18 @@ void CopyBytes(const void* from, Place from_place, void* to, Place to_place, siz
   }
 }
 
+// Returns the number of elements of a matrix, which must be one that some memory can hold.
+template <typename T>
+size_t ElementsOf(size_t rows, size_t cols) {
+  size_t n = 0, bytes = 0;
+  NUMSIM_REQUIRE(
+      !__builtin_mul_overflow(rows, cols, &n) && !__builtin_mul_overflow(n, sizeof(T), &bytes),
+      "Buffer: {} x {} elements are more than any memory",
+      rows,
+      cols);
+  return n;
+}
+
 }  // namespace
 
 DeviceContext& Place::Context() const {
@@ -67,72 +80,109 @@ void RequireHost(const char* operation, std::initializer_list<Place> places) {
   }
 }
 
-template <typename T>
-Buffer<T>::Buffer(Place place, Element element) {
-  NUMSIM_REQUIRE(element == Element::kFloat32 || (std::is_same_v<T, float> && !place.IsHost()),
-                 "Buffer: elements of bf16 on the {}, expected float on a device",
-                 ToString(place));
-  view_.place = place;
-  view_.element = element;
+Place OnePlace(const char* operation, std::initializer_list<Place> places) {
+  for (const Place place : places) {
+    if (place == *places.begin()) continue;
+    throw Error::Format("{}: arguments on the {} and on the {}{}, expected one place",
+                        operation,
+                        ToString(*places.begin()),
+                        ToString(place),
+                        place.IsHost() || places.begin()->IsHost() ? "" : " (of two contexts)");
+  }
+  return *places.begin();
 }
 
 template <typename T>
 Buffer<T>::~Buffer() {
-  Free(view_.place, view_.data, capacity_ * view_.ElementBytes());
+  if (!borrowed_) Free(view_.place, view_.data, capacity_ * sizeof(T));
 }
 
 template <typename T>
-Buffer<T>::Buffer(const Buffer& other) : Buffer(other.view_.place, other.view_.element) {
+Buffer<T>::Buffer(const Buffer& other) : Buffer(other.view_.place) {
   *this = other;
 }
 
 template <typename T>
 Buffer<T>& Buffer<T>::operator=(const Buffer& other) {
   if (this == &other) return *this;
-  EnsureAt(other.view_.place, other.view_.element);
-  Resize(other.view_.rows, other.view_.cols);
+  EnsureAt(other.view_.place);
+  Renew(other.view_.rows, other.view_.cols);
   CopyMatrix<T>(other.View(), view_);
   return *this;
 }
 
 template <typename T>
-Buffer<T>::Buffer(Buffer&& other) noexcept : view_(other.view_), capacity_(other.capacity_) {
-  other.view_ = {nullptr, 0, 0, 0, view_.place, view_.element};
+Buffer<T>::Buffer(Buffer&& other) noexcept
+    : view_(other.view_), capacity_(other.capacity_), borrowed_(other.borrowed_) {
+  other.view_ = {nullptr, 0, 0, 0, view_.place};
   other.capacity_ = 0;
+  other.borrowed_ = false;
 }
 
 template <typename T>
 Buffer<T>& Buffer<T>::operator=(Buffer&& other) noexcept {
   std::swap(view_, other.view_);
   std::swap(capacity_, other.capacity_);
+  std::swap(borrowed_, other.borrowed_);
   return *this;
 }
 
 template <typename T>
+void Buffer<T>::Borrow(MatrixSpan<T> memory) {
+  NUMSIM_REQUIRE(memory.Contiguous() && memory.place == place(),
+                 "Buffer: memory of {} x {} elements with stride {} on the {}, expected contiguous "
+                 "memory on the {}",
+                 memory.rows,
+                 memory.cols,
+                 memory.stride,
+                 ToString(memory.place),
+                 ToString(place()));
+  *this = Buffer(place());
+  view_.data = memory.data;
+  capacity_ = memory.Elements();
+  borrowed_ = true;
+}
+
+template <typename T>
+void Buffer<T>::RequireOwned(size_t elements) const {
+  NUMSIM_REQUIRE(!borrowed_,
+                 "Buffer: {} elements, expected at most the {} of the memory of another owner",
+                 elements,
+                 capacity_);
+}
+
+template <typename T>
+void Buffer<T>::Allocate(size_t elements) {
+  view_.data = static_cast<T*>(numsim::Allocate(view_.place, elements * sizeof(T)));
+  capacity_ = elements;
+}
+
+template <typename T>
 MatrixSpan<T> Buffer<T>::Resize(size_t rows, size_t cols) {
-  size_t n = 0, bytes = 0;
-  NUMSIM_REQUIRE(!__builtin_mul_overflow(rows, cols, &n) &&
-                     !__builtin_mul_overflow(n, view_.ElementBytes(), &bytes),
-                 "Buffer: {} x {} elements are more than any memory",
-                 rows,
-                 cols);
-  if (n > capacity_) {
-    Buffer larger(view_.place, view_.element);
-    larger.view_.data = static_cast<T*>(Allocate(view_.place, bytes));
-    CopyBytes(view_.data, view_.place, larger.view_.data, view_.place, view_.Bytes());
-    larger.capacity_ = n;
-    std::swap(view_.data,
-              larger.view_.data);  // freed at the end; on a device that waits for the copy
-    std::swap(capacity_, larger.capacity_);
+  if (const size_t n = ElementsOf<T>(rows, cols); n > capacity_) {
+    RequireOwned(n);
+    Buffer old = std::move(*this);  // freed at the end; on a device that waits for the copy
+    Allocate(n);
+    CopyBytes(old.view_.data, old.place(), view_.data, place(), old.view_.Bytes());
   }
-  view_ = {view_.data, rows, cols, cols, view_.place, view_.element};
+  view_ = {view_.data, rows, cols, cols, view_.place};
+  return view_;
+}
+
+template <typename T>
+MatrixSpan<T> Buffer<T>::Renew(size_t rows, size_t cols) {
+  if (const size_t n = ElementsOf<T>(rows, cols); n > capacity_) {
+    RequireOwned(n);
+    *this = Buffer(place());
+    Allocate(n);
+  }
+  view_ = {view_.data, rows, cols, cols, view_.place};
   return view_;
 }
 
 template <typename T>
 void CopyMatrix(In<T> from, MatrixSpan<T> to) {
-  NUMSIM_REQUIRE(from.Contiguous() && to.Contiguous() && from.Elements() == to.Elements() &&
-                     from.ElementBytes() == to.ElementBytes(),
+  NUMSIM_REQUIRE(from.Contiguous() && to.Contiguous() && from.Elements() == to.Elements(),
                  "CopyMatrix: {} x {} to {} x {}, expected contiguous matrices of equal elements",
                  from.rows,
                  from.cols,
@@ -141,16 +191,21 @@ void CopyMatrix(In<T> from, MatrixSpan<T> to) {
   CopyBytes(from.data, from.place, to.data, to.place, from.Bytes());
 }
 
-std::vector<float> ToVector(MatrixSpan<const float> matrix) {
-  std::vector<float> values(matrix.Elements());
-  NUMSIM_REQUIRE(
-      matrix.Contiguous(), "ToVector: stride {}, expected {}", matrix.stride, matrix.cols);
-  if (matrix.element == Element::kFloat32) {
-    CopyBytes(matrix.data, matrix.place, values.data(), {}, matrix.Bytes());
-    return values;
-  }
-  std::vector<uint16_t> codes(values.size());
-  CopyBytes(matrix.data, matrix.place, codes.data(), {}, matrix.Bytes());
+void CopyFloats(ConstFloatSpan from, FloatSpan to) {
+  NUMSIM_REQUIRE(from.Contiguous() && to.Contiguous() && from.Elements() == to.Elements() &&
+                     from.element == to.element && from.ElementBytes() == to.ElementBytes(),
+                 "CopyFloats: {} x {} to {} x {}, expected contiguous matrices of equal elements",
+                 from.rows,
+                 from.cols,
+                 to.rows,
+                 to.cols);
+  CopyBytes(from.data, from.place, to.data, to.place, from.Bytes());
+}
+
+std::vector<float> ToVector(ConstFloatSpan matrix) {
+  if (!matrix.IsBf16Memory()) return ToVector(matrix.Float32());
+  const std::vector<uint16_t> codes = ToVector(matrix.Bf16());
+  std::vector<float> values(codes.size());
   std::ranges::transform(codes, values.begin(), [](uint16_t code) {
     return std::bit_cast<float>(uint32_t{code} << 16);
   });
@@ -160,12 +215,14 @@ std::vector<float> ToVector(MatrixSpan<const float> matrix) {
 template class Buffer<float>;
 template class Buffer<double>;
 template class Buffer<int32_t>;
+template class Buffer<uint32_t>;
 template class Buffer<uint16_t>;
 template class Buffer<uint8_t>;
 
 template void CopyMatrix<float>(In<float>, MatrixSpan<float>);
 template void CopyMatrix<double>(In<double>, MatrixSpan<double>);
 template void CopyMatrix<int32_t>(In<int32_t>, MatrixSpan<int32_t>);
+template void CopyMatrix<uint32_t>(In<uint32_t>, MatrixSpan<uint32_t>);
 template void CopyMatrix<uint16_t>(In<uint16_t>, MatrixSpan<uint16_t>);
 template void CopyMatrix<uint8_t>(In<uint8_t>, MatrixSpan<uint8_t>);
 

@@ -42,52 +42,50 @@ class Place {
 // Returns "host" or "device".
 const char* ToString(Place place);
 
-// How the elements of a matrix of float lie in memory: as float32, or as the 16 upper bits of it.
-// On the host always as float32. Matrices of other types ignore it.
-enum class Element : uint8_t { kFloat32, kBfloat16 };
-constexpr size_t BytesOf(Element element) { return element == Element::kFloat32 ? 4 : 2; }
+// Throws Error "OPERATION: ..." unless all places are one. Returns it.
+Place OnePlace(const char* operation, std::initializer_list<Place> places);
 
-// A view of a row-major matrix owned by somebody else. A vector is a matrix with one row. If
-// `element` is kBfloat16, `data` points to codes of bf16 and is not to be read as T.
+// Throws Error "OPERATION has no kernel for a device yet" unless all places are the host.
+void RequireHost(const char* operation, std::initializer_list<Place> places);
+
+// A view of a row-major matrix owned by somebody else. A vector is a matrix with one row.
 template <typename T>
 struct MatrixSpan {
-  T* data = nullptr;
+  T* data = nullptr;  // an address of `place`: not to be read by the host if that is a device
   size_t rows = 0, cols = 0;
   size_t stride = 0;  // elements from one row to the next, >= cols
   Place place;
-  Element element = Element::kFloat32;
 
   MatrixSpan() = default;
-  MatrixSpan(T* begin,
-             size_t height,
-             size_t length,
-             size_t step,
-             Place where = {},
-             Element stored = Element::kFloat32)
-      : data(begin), rows(height), cols(length), stride(step), place(where), element(stored) {}
+  MatrixSpan(T* begin, size_t height, size_t length, size_t step, Place where = {})
+      : data(begin), rows(height), cols(length), stride(step), place(where) {}
   MatrixSpan(T* begin, size_t height, size_t length) : MatrixSpan(begin, height, length, length) {}
   // A contiguous matrix.
-  MatrixSpan(T* begin, MatrixShape shape, Place where = {}, Element stored = Element::kFloat32)
-      : MatrixSpan(begin, shape.rows, shape.cols, shape.cols, where, stored) {}
+  MatrixSpan(T* begin, MatrixShape shape, Place where = {})
+      : MatrixSpan(begin, shape.rows, shape.cols, shape.cols, where) {}
+  // A vector of the host.
+  MatrixSpan(T* begin, size_t elements) : MatrixSpan(begin, 1, elements) {}
+  // A vector of the host: std::vector, std::span, std::array.
+  template <typename Values>
+  requires(std::is_convertible_v<Values&&, std::span<T>>)  //
+      MatrixSpan(Values&& values)
+      : MatrixSpan(std::span<T>(values).data(), 1, std::span<T>(values).size()) {}
   // Converts a mutable view to a read-only one.
   template <typename U>
   requires(std::is_same_v<const U, T>) MatrixSpan(const MatrixSpan<U>& other)
-      : MatrixSpan(other.data, other.rows, other.cols, other.stride, other.place, other.element) {}
+      : MatrixSpan(other.data, other.rows, other.cols, other.stride, other.place) {}
 
   size_t Elements() const { return rows * cols; }
+  bool Empty() const { return Elements() == 0; }
   MatrixShape Shape() const { return {rows, cols}; }
   bool Contiguous() const { return stride == cols || rows <= 1; }
-  size_t ElementBytes() const {
-    return std::is_same_v<const T, const float> ? BytesOf(element) : sizeof(T);
-  }
-  size_t Bytes() const { return Elements() * ElementBytes(); }
-  // Requires elements that are stored as T, as on the host.
+  size_t Bytes() const { return Elements() * sizeof(T); }
   T* Row(size_t row) const { return data + row * stride; }
   MatrixSpan Rows(size_t begin, size_t count) const {
-    return {Advanced(begin * stride), count, cols, stride, place, element};
+    return {data + begin * stride, count, cols, stride, place};
   }
   MatrixSpan Columns(size_t begin, size_t count) const {
-    return {Advanced(begin), rows, count, stride, place, element};
+    return {data + begin, rows, count, stride, place};
   }
   // Returns a view of the same elements with another shape. Requires Contiguous() and the same
   // number of elements.
@@ -99,11 +97,11 @@ struct MatrixSpan {
                    rows,
                    cols,
                    stride);
-    return {data, new_rows, new_cols, new_cols, place, element};
+    return {data, new_rows, new_cols, new_cols, place};
   }
   // Returns all elements as a span. Requires a contiguous matrix on the host.
   std::span<T> Span() const {
-    NUMSIM_REQUIRE(Contiguous() && place.IsHost() && ElementBytes() == sizeof(T),
+    NUMSIM_REQUIRE(Contiguous() && place.IsHost(),
                    "Span: {} x {} elements with stride {} on the {}",
                    rows,
                    cols,
@@ -111,32 +109,12 @@ struct MatrixSpan {
                    ToString(place));
     return {data, Elements()};
   }
-
- private:
-  T* Advanced(size_t elements) const {
-    if (element == Element::kFloat32 || !std::is_same_v<const T, const float>) {
-      return data + elements;
-    }
-    using Code = std::conditional_t<std::is_const_v<T>, const uint16_t, uint16_t>;
-    return reinterpret_cast<T*>(reinterpret_cast<Code*>(data) + elements);
-  }
 };
 
 // An input of an operation. T is deduced from the output, not from the input.
 template <typename T>
 using In = MatrixSpan<const std::type_identity_t<T>>;
 using IndexRef = MatrixSpan<const int32_t>;  // a column of indices: rows x 1
-
-// Returns a contiguous view of float32 values, or of bf16 codes, at an address of that place.
-inline MatrixSpan<float> FloatMatrix(void* data, Element element, MatrixShape shape, Place place) {
-  return {static_cast<float*>(data), shape, place, element};
-}
-inline MatrixSpan<const float> FloatMatrix(const void* data,
-                                           Element element,
-                                           MatrixShape shape,
-                                           Place place) {
-  return {static_cast<const float*>(data), shape, place, element};
-}
 
 // Returns contiguous host values, in a vector or span that outlives the view, as a matrix. Throws
 // Error if their number is not that of the shape.
@@ -154,8 +132,9 @@ template <typename T>
 class Buffer {
  public:
   Buffer() : Buffer(Place()) {}
-  // `element` other than kFloat32 requires a T of float and a device.
-  explicit Buffer(Place place, Element element = Element::kFloat32);
+  explicit Buffer(Place place) { view_.place = place; }
+  // One row of `size` uninitialised elements.
+  Buffer(Place place, size_t size) : Buffer(place) { Resize(1, size); }
   ~Buffer();
   Buffer(const Buffer& other);
   Buffer& operator=(const Buffer& other);
@@ -163,15 +142,22 @@ class Buffer {
   Buffer& operator=(Buffer&& other) noexcept;
 
   Place place() const { return view_.place; }
-  // Replaces the buffer by an empty one, unless it is at that place and stores floats like that.
-  void EnsureAt(Place place, Element element = Element::kFloat32) {
-    if (view_.place == place && view_.element == element) return;
-    *this = Buffer(place, element);
+  // Replaces the buffer by an empty one, unless it is at that place.
+  void EnsureAt(Place place) {
+    if (view_.place != place) *this = Buffer(place);
   }
+  // Lets the buffer use memory of somebody else, which must live as long as the buffer uses it. A
+  // later Resize to more elements throws Error.
+  void Borrow(MatrixSpan<T> memory);
   // Returns a contiguous view of rows x cols elements. Existing elements keep their values in
   // memory order; further elements are uninitialised. Allocates only if the current memory is too
   // small.
   MatrixSpan<T> Resize(size_t rows, size_t cols);
+  // Does the same, but every element is uninitialised. If the memory is too small, frees it before
+  // it allocates: a device may not have room for both.
+  MatrixSpan<T> Renew(size_t rows, size_t cols);
+  // The same for one row.
+  MatrixSpan<T> Renew(size_t size) { return Renew(1, size); }
   // Returns the view of the last Resize.
   MatrixSpan<T> View() { return view_; }
   MatrixSpan<const T> View() const { return view_; }
@@ -180,8 +166,13 @@ class Buffer {
   std::span<const T> Span() const { return View().Span(); }
 
  private:
+  // Throws Error if the memory is of another owner.
+  void RequireOwned(size_t elements) const;
+  void Allocate(size_t elements);
+
   MatrixSpan<T> view_;
   size_t capacity_ = 0;
+  bool borrowed_ = false;
 };
 
 // Copies a contiguous matrix to another one with as many elements of the same size, between the
@@ -195,16 +186,22 @@ void CopyMatrix(In<T> from, MatrixSpan<T> to);
 template <typename T>
 Buffer<std::remove_const_t<T>> CopyAt(MatrixSpan<T> from, Place place) {
   using Value = std::remove_const_t<T>;
-  Buffer<Value> to(place, from.element);
+  Buffer<Value> to(place);
   CopyMatrix<Value>(from, to.Resize(from.rows, from.cols));
   return to;
 }
+template <typename T>
+Buffer<T> CopyAt(const std::vector<T>& values, Place place) {
+  return CopyAt(MatrixSpan<const T>(values), place);
+}
 
-// Returns the elements of a contiguous matrix in host memory, those of bf16 as float32. Waits for
-// the device.
-std::vector<float> ToVector(MatrixSpan<const float> matrix);
-
-// Throws Error "OPERATION has no kernel for a device yet" unless all places are the host.
-void RequireHost(const char* operation, std::initializer_list<Place> places);
+// Returns the elements of a contiguous matrix in host memory. Waits for the device.
+template <typename T>
+std::vector<std::remove_const_t<T>> ToVector(MatrixSpan<T> matrix) {
+  using Value = std::remove_const_t<T>;
+  std::vector<Value> values(matrix.Elements());
+  CopyMatrix<Value>(matrix, {values.data(), matrix.rows, matrix.cols});
+  return values;
+}
 
 }  // namespace numsim

@@ -1,12 +1,14 @@
 #include "numsim/cast/cast.h"
 
+#include <algorithm>
 #include <bit>
 #include <vector>
 
 #include "numsim/backend/backend.h"
+#include "numsim/backend/shared/offload.h"
 #include "numsim/base/parallel.h"
 #include "numsim/base/require.h"
-#include "numsim/cast/internal/cast_offload.h"
+#include "numsim/cast/internal/cast_device.h"
 #include "numsim/cast/shared/cast_serial.h"
 #include "numsim/cast/shared/cast_simd.h"
 #include "numsim/cast/shared/round_f64.h"
@@ -24,10 +26,44 @@ constexpr size_t kGrain = size_t{1} << 14;
 // Decoded arrays of at least 64 MiB are written past the caches, which are smaller on most machines.
 constexpr size_t kStreamedElements = size_t{1} << 24;
 
-template <typename Code>
-void CheckEncode(const EncodePlan& plan, size_t in, size_t codes) {
-  RequireSize(codes, in, "Encode", "codes");
+// Returns the place of arrays of equal sizes.
+template <typename In, typename Out>
+Place CheckArrays(MatrixSpan<In> in, MatrixSpan<Out> out, const char* function, const char* name) {
+  RequireSize(out.Elements(), in.Elements(), function, name);
+  NUMSIM_REQUIRE(in.Contiguous() && out.Contiguous(),
+                 "{}: a stride of {} and {}, expected {} and {}",
+                 function,
+                 in.stride,
+                 out.stride,
+                 in.cols,
+                 out.cols);
+  return OnePlace(function, {in.place, out.place});
+}
+
+template <typename In, typename Code>
+Place CheckEncode(const EncodePlan& plan, MatrixSpan<In> in, MatrixSpan<Code> codes) {
   RequireCodeBytes(sizeof(Code), plan.format.Bits(), "Encode", "codes");
+  return CheckArrays(in, codes, "Encode", "codes");
+}
+
+// The largest number of elements on the device at a time.
+constexpr size_t kChunk = size_t{1} << 26;
+
+// Calls run(begin, from, to) for consecutive chunks of host arrays, with copies of them on the
+// device. `in` is empty if the results depend on nothing.
+template <typename In, typename Out, typename Body>
+void InChunks(MatrixSpan<const In> in, MatrixSpan<Out> out, const Body& run) {
+  const size_t n = out.Elements();
+  const MatrixSpan<Out> results = out.As(1, n);
+  for (size_t begin = 0; begin < n; begin += kChunk) {
+    const size_t count = std::min(kChunk, n - begin);
+    OffloadedCall call;
+    MatrixSpan<const In> from({}, {}, call.place());
+    if (!in.Empty()) from = call.In(in.As(1, n).Columns(begin, count));
+    const MatrixSpan<Out> to = call.template Room<Out>({1, count});
+    run(begin, from, to);
+    call.Out(to, results.Columns(begin, count));
+  }
 }
 
 template <typename Code>
@@ -44,28 +80,34 @@ void EncodeOneThread(
 
 template <typename Code>
 void EncodeArray(const EncodePlan& plan,
-                 std::span<const float> in,
-                 std::span<Code> codes,
+                 MatrixSpan<const float> in,
+                 MatrixSpan<Code> codes,
                  const ArrayRandom& random) {
-  CheckEncode<Code>(plan, in.size(), codes.size());
+  const Place place = CheckEncode(plan, in, codes);
   if constexpr (NUMSIM_HAVE_CUDA) {
-    if (UsesDevice()) return EncodeOnDevice(plan, in, codes, random);
+    if (!place.IsHost()) return cuda::Encode(plan, in, codes, random);
+    if (UsesDevice()) {
+      return InChunks(in, codes, [&](size_t begin, auto from, auto to) {
+        cuda::Encode(plan, from, to, Advance(random, begin));
+      });
+    }
   }
-  ParallelFor(in.size(), kGrain, [&](size_t begin, size_t end) {
-    EncodeOneThread(
-        plan, in.data() + begin, end - begin, codes.data() + begin, Advance(random, begin));
+  ParallelFor(in.Elements(), kGrain, [&](size_t begin, size_t end) {
+    EncodeOneThread(plan, in.data + begin, end - begin, codes.data + begin, Advance(random, begin));
   });
 }
 
 template <typename Code>
 void EncodeF64Array(const EncodePlan& plan,
-                    std::span<const double> in,
-                    std::span<Code> codes,
+                    MatrixSpan<const double> in,
+                    MatrixSpan<Code> codes,
                     const ArrayRandom& random) {
-  CheckEncode<Code>(plan, in.size(), codes.size());
-  ParallelFor(in.size(), kGrain, [&](size_t begin, size_t end) {
-    EncodeF64Serial(
-        plan, in.data() + begin, end - begin, codes.data() + begin, Advance(random, begin));
+  const Place place = CheckEncode(plan, in, codes);
+  if constexpr (NUMSIM_HAVE_CUDA) {
+    if (!place.IsHost()) return cuda::EncodeEach(plan, in, codes, random, {});
+  }
+  ParallelFor(in.Elements(), kGrain, [&](size_t begin, size_t end) {
+    EncodeF64Serial(plan, in.data + begin, end - begin, codes.data + begin, Advance(random, begin));
   });
 }
 
@@ -98,71 +140,93 @@ void DecodeOneThread(
 }
 
 template <typename Code>
-void DecodeArray(const FormatSpec& format, std::span<const Code> codes, std::span<float> out) {
-  RequireSize(out.size(), codes.size(), "Decode", "out");
+void DecodeArray(const FormatSpec& format, MatrixSpan<const Code> codes, MatrixSpan<float> out) {
   RequireCodeBytes(sizeof(Code), format.Bits(), "Decode", "codes");
+  const Place place = CheckArrays(codes, out, "Decode", "out");
   if constexpr (NUMSIM_HAVE_CUDA) {
-    if (UsesDevice()) return DecodeOnDevice(format, codes, out);
+    if (!place.IsHost()) return cuda::Decode(format, codes, out);
+    if (UsesDevice()) {
+      return InChunks(
+          codes, out, [&](size_t, auto from, auto to) { cuda::Decode(format, from, to); });
+    }
   }
-  const Stores stores = out.size() < kStreamedElements ? Stores::kCached : Stores::kStreaming;
-  ParallelFor(codes.size(), kGrain, [&](size_t begin, size_t end) {
-    DecodeOneThread(format, codes.data() + begin, end - begin, out.data() + begin, stores);
+  const Stores stores = out.Elements() < kStreamedElements ? Stores::kCached : Stores::kStreaming;
+  ParallelFor(codes.Elements(), kGrain, [&](size_t begin, size_t end) {
+    DecodeOneThread(format, codes.data + begin, end - begin, out.data + begin, stores);
+  });
+}
+
+uint32_t EncodeOne(const EncodePlan& plan, float x, uint32_t random) {
+  return EncodeF32(plan, std::bit_cast<uint32_t>(x), random);
+}
+uint32_t EncodeOne(const EncodePlan& plan, double x, uint32_t random) {
+  return EncodeF64(plan, std::bit_cast<uint64_t>(x), random);
+}
+
+// Calls store(i, the code of in[i] under words[i]) for each element.
+template <typename Float, typename Store>
+void EachWithBits(const EncodePlan& plan,
+                  MatrixSpan<const Float> in,
+                  MatrixSpan<const uint32_t> words,
+                  const Store& store) {
+  ParallelFor(in.Elements(), 1 << 12, [&](size_t begin, size_t end) {
+    for (size_t i = begin; i < end; ++i) store(i, EncodeOne(plan, in.data[i], words.data[i]));
   });
 }
 
 }  // namespace
 
 void Encode(const EncodePlan& plan,
-            std::span<const float> in,
-            std::span<uint8_t> codes,
+            MatrixSpan<const float> in,
+            MatrixSpan<uint8_t> codes,
             const ArrayRandom& random) {
   EncodeArray(plan, in, codes, random);
 }
 
 void Encode(const EncodePlan& plan,
-            std::span<const float> in,
-            std::span<uint16_t> codes,
+            MatrixSpan<const float> in,
+            MatrixSpan<uint16_t> codes,
             const ArrayRandom& random) {
   EncodeArray(plan, in, codes, random);
 }
 
 void Encode(const EncodePlan& plan,
-            std::span<const float> in,
-            std::span<uint32_t> codes,
+            MatrixSpan<const float> in,
+            MatrixSpan<uint32_t> codes,
             const ArrayRandom& random) {
   EncodeArray(plan, in, codes, random);
 }
 
 void Encode(const EncodePlan& plan,
-            std::span<const double> in,
-            std::span<uint8_t> codes,
+            MatrixSpan<const double> in,
+            MatrixSpan<uint8_t> codes,
             const ArrayRandom& random) {
   EncodeF64Array(plan, in, codes, random);
 }
 
 void Encode(const EncodePlan& plan,
-            std::span<const double> in,
-            std::span<uint16_t> codes,
+            MatrixSpan<const double> in,
+            MatrixSpan<uint16_t> codes,
             const ArrayRandom& random) {
   EncodeF64Array(plan, in, codes, random);
 }
 
 void Encode(const EncodePlan& plan,
-            std::span<const double> in,
-            std::span<uint32_t> codes,
+            MatrixSpan<const double> in,
+            MatrixSpan<uint32_t> codes,
             const ArrayRandom& random) {
   EncodeF64Array(plan, in, codes, random);
 }
 
-void Decode(const FormatSpec& format, std::span<const uint8_t> codes, std::span<float> out) {
+void Decode(const FormatSpec& format, MatrixSpan<const uint8_t> codes, MatrixSpan<float> out) {
   DecodeArray(format, codes, out);
 }
 
-void Decode(const FormatSpec& format, std::span<const uint16_t> codes, std::span<float> out) {
+void Decode(const FormatSpec& format, MatrixSpan<const uint16_t> codes, MatrixSpan<float> out) {
   DecodeArray(format, codes, out);
 }
 
-void Decode(const FormatSpec& format, std::span<const uint32_t> codes, std::span<float> out) {
+void Decode(const FormatSpec& format, MatrixSpan<const uint32_t> codes, MatrixSpan<float> out) {
   DecodeArray(format, codes, out);
 }
 
@@ -217,31 +281,108 @@ void FakeQuantizeSerial(const EncodePlan& plan,
 }
 
 void FakeQuantize(const EncodePlan& plan,
-                  std::span<const float> in,
-                  std::span<float> out,
+                  MatrixSpan<const float> in,
+                  MatrixSpan<float> out,
                   const ArrayRandom& random) {
-  RequireSize(out.size(), in.size(), "FakeQuantize", "out");
+  const Place place = CheckArrays(in, out, "FakeQuantize", "out");
   if constexpr (NUMSIM_HAVE_CUDA) {
-    if (UsesDevice()) return FakeQuantizeOnDevice(plan, in, out, random);
+    if (!place.IsHost()) return cuda::FakeQuantize(plan, in, out, random);
+    if (UsesDevice()) {
+      return InChunks(in, out, [&](size_t begin, auto from, auto to) {
+        cuda::FakeQuantize(plan, from, to, Advance(random, begin));
+      });
+    }
   }
-  ParallelFor(in.size(), kGrain, [&](size_t begin, size_t end) {
+  ParallelFor(in.Elements(), kGrain, [&](size_t begin, size_t end) {
     FakeQuantizeSerial(
-        plan, in.data() + begin, end - begin, out.data() + begin, Advance(random, begin));
+        plan, in.data + begin, end - begin, out.data + begin, Advance(random, begin));
   });
 }
 
-void RandomBitsArray(const ArrayRandom& random, int bits, std::span<uint32_t> out) {
+void FakeQuantize(const EncodePlan& plan,
+                  MatrixSpan<const double> in,
+                  MatrixSpan<double> out,
+                  const ArrayRandom& random) {
+  const Place place = CheckArrays(in, out, "FakeQuantize", "out");
+  if constexpr (NUMSIM_HAVE_CUDA) {
+    if (!place.IsHost()) return cuda::RoundEach(plan, in, out, random, {});
+  }
+  constexpr size_t kPiece = 512;  // codes of a piece are on the stack
+  ParallelFor(in.Elements(), kGrain, [&](size_t begin, size_t end) {
+    uint32_t codes[kPiece];
+    for (size_t at = begin; at < end; at += kPiece) {
+      const size_t n = std::min(kPiece, end - at);
+      EncodeF64Serial(plan, in.data + at, n, codes, Advance(random, at));
+      for (size_t i = 0; i < n; ++i) {
+        out.data[at + i] = Decode(plan.format, codes[i] & plan.format.CodeMask());
+      }
+    }
+  });
+}
+
+template <typename Float, typename Code>
+void EncodeWithBits(const EncodePlan& plan,
+                    MatrixSpan<const Float> in,
+                    MatrixSpan<Code> codes,
+                    MatrixSpan<const uint32_t> words) {
+  const Place place = CheckEncode(plan, in, codes);
+  OnePlace("EncodeWithBits", {place, CheckArrays(in, words, "EncodeWithBits", "words")});
+  if constexpr (NUMSIM_HAVE_CUDA) {
+    if (!place.IsHost()) return cuda::EncodeEach(plan, in, codes, {}, words);
+  }
+  EachWithBits(
+      plan, in, words, [&](size_t i, uint32_t code) { codes.data[i] = static_cast<Code>(code); });
+}
+
+template <typename Float>
+void FakeQuantizeWithBits(const EncodePlan& plan,
+                          MatrixSpan<const Float> in,
+                          MatrixSpan<Float> out,
+                          MatrixSpan<const uint32_t> words) {
+  const Place place = CheckArrays(in, out, "FakeQuantizeWithBits", "out");
+  OnePlace("FakeQuantizeWithBits",
+           {place, CheckArrays(in, words, "FakeQuantizeWithBits", "words")});
+  if constexpr (NUMSIM_HAVE_CUDA) {
+    if (!place.IsHost()) return cuda::RoundEach(plan, in, out, {}, words);
+  }
+  EachWithBits(plan, in, words, [&](size_t i, uint32_t code) {
+    out.data[i] = Decode(plan.format, code & plan.format.CodeMask());
+  });
+}
+
+#define NUMSIM_INSTANTIATE_CODE(Float, Code) \
+  template void EncodeWithBits<Float, Code>( \
+      const EncodePlan&, MatrixSpan<const Float>, MatrixSpan<Code>, MatrixSpan<const uint32_t>);
+#define NUMSIM_INSTANTIATE(Float)            \
+  NUMSIM_INSTANTIATE_CODE(Float, uint8_t)    \
+  NUMSIM_INSTANTIATE_CODE(Float, uint16_t)   \
+  NUMSIM_INSTANTIATE_CODE(Float, uint32_t)   \
+  template void FakeQuantizeWithBits<Float>( \
+      const EncodePlan&, MatrixSpan<const Float>, MatrixSpan<Float>, MatrixSpan<const uint32_t>);
+NUMSIM_INSTANTIATE(float)
+NUMSIM_INSTANTIATE(double)
+#undef NUMSIM_INSTANTIATE
+#undef NUMSIM_INSTANTIATE_CODE
+
+void RandomBitsArray(const ArrayRandom& random, int bits, MatrixSpan<uint32_t> out) {
   NUMSIM_REQUIRE(
       bits >= 1 && bits <= 32, "RandomBitsArray: {} random bits, expected 1 to 32", bits);
+  NUMSIM_REQUIRE(
+      out.Contiguous(), "RandomBitsArray: a stride of {}, expected {}", out.stride, out.cols);
   if constexpr (NUMSIM_HAVE_CUDA) {
-    if (UsesDevice()) return RandomBitsArrayOnDevice(random, bits, out);
+    if (!out.place.IsHost()) return cuda::RandomBitsArray(random, bits, out);
+    if (UsesDevice()) {
+      return InChunks(MatrixSpan<const uint32_t>(), out, [&](size_t begin, auto, auto to) {
+        cuda::RandomBitsArray(Advance(random, begin), bits, to);
+      });
+    }
   }
-  ParallelFor(out.size(), kGrain, [&](size_t begin, size_t end) {
+  ParallelFor(out.Elements(), kGrain, [&](size_t begin, size_t end) {
     if (!UsesScalarReference()) {
-      return RandomBitsSimd(Advance(random, begin), bits, end - begin, out.data() + begin);
+      return RandomBitsSimd(Advance(random, begin), bits, end - begin, out.data + begin);
     }
     for (size_t i = begin; i < end; ++i) {
-      out[i] = RandomBits(random.stream, random.first_index + i, bits);
+      out.data[i] = RandomBits(random.stream, random.first_index + i, bits);
     }
   });
 }

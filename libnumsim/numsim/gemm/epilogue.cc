@@ -8,6 +8,7 @@
 #include "numsim/base/keyword.h"
 #include "numsim/base/parallel.h"
 #include "numsim/base/require.h"
+#include "numsim/gemm/internal/gemm_packed.h"
 #include "numsim/gemm/internal/gemm_panel.h"
 
 namespace numsim {
@@ -36,17 +37,17 @@ class Part {
  private:
   template <typename T>
   static void Take(const GemmOperand& x,
-                   std::span<const T> from,
+                   MatrixSpan<const T> from,
                    size_t begin,
                    size_t end,
                    std::vector<T>& copy,
-                   std::span<const T>& to) {
-    if (from.empty()) return;
+                   MatrixSpan<const T>& to) {
+    if (from.Empty()) return;
     const size_t runs = x.transposed ? end - begin : x.rows;
+    const size_t length = x.transposed ? x.rows : end - begin;
     for (size_t i = 0; i < runs; ++i) {
-      const auto run = x.transposed ? from.subspan((begin + i) * x.rows, x.rows)
-                                    : from.subspan(i * x.inner + begin, end - begin);
-      copy.insert(copy.end(), run.begin(), run.end());
+      const T* run = from.data + (x.transposed ? (begin + i) * x.rows : i * x.inner + begin);
+      copy.insert(copy.end(), run, run + length);
     }
     to = copy;
   }
@@ -74,7 +75,7 @@ float Scaled(float sum, float a, float b, Epilogue epilogue) {
 }
 
 bool HasOneScale(const GemmOperand& x) {
-  return x.scales.data.empty() || (x.scales.row_stride == 0 && x.scales.segment == 0);
+  return x.scales.data.Empty() || (x.scales.row_stride == 0 && x.scales.segment == 0);
 }
 
 }  // namespace
@@ -99,15 +100,17 @@ std::string_view DefinitionText(Epilogue epilogue) {
   return "";
 }
 
-void Gemm(const GemmOperand& a,
-          const GemmOperand& b,
+void Gemm(const GemmOperand& left,
+          const GemmOperand& right,
           const AccumulationMode& mode,
           Epilogue epilogue,
           std::span<float> out) {
-  if (epilogue == Epilogue::kFloat64) return Gemm(a, b, mode, out);
-  RequireHost("Gemm", {a.place, b.place});
-  CheckProduct(a, b, out.size());
+  if (epilogue == Epilogue::kFloat64) return Gemm(left, right, mode, out);
+  RequireHost("Gemm with an epilogue", {left.place(), right.place()});
+  CheckProduct(left, right, out.size());
   if (out.empty()) return;
+  PackedOperand packed_a, packed_b;
+  const GemmOperand a = packed_a.Of(left), b = packed_b.Of(right);
   const bool cublas = epilogue == Epilogue::kCublasLt;
   const bool one_scale = cublas && HasOneScale(a) && HasOneScale(b);
   const Epilogue used = one_scale ? Epilogue::kFloat32Product : epilogue;

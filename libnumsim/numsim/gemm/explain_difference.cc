@@ -7,6 +7,7 @@
 #include <optional>
 
 #include "numsim/base/require.h"
+#include "numsim/gemm/internal/gemm_packed.h"
 #include "numsim/gemm/internal/gemm_panel.h"
 #include "numsim/gemm/product_difference.h"
 
@@ -305,7 +306,9 @@ Likeness ExplainDifference(const GemmOperand& a,
                            std::span<const float> mine) {
   CheckProduct(a, b, expected.size());
   RequireSize(mine.size(), expected.size(), "ExplainDifference", "mine");
-  return Examination(a, b, expected, mine).Result();
+  PackedOperand packed_a, packed_b;
+  const GemmOperand left = packed_a.Of(a), right = packed_b.Of(b);
+  return Examination(left, right, expected, mine).Result();
 }
 
 }  // namespace numsim

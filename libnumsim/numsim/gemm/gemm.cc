@@ -8,14 +8,15 @@
 
 #include "numsim/backend/backend.h"
 #include "numsim/base/require.h"
+#include "numsim/cast/shared/round_to_element.h"
 #include "numsim/formats/format_table.h"
 #include "numsim/formats/named_formats.h"
-#include "numsim/gemm/internal/gemm_offload.h"
+#include "numsim/gemm/internal/gemm_kernels_device.h"
+#include "numsim/gemm/internal/gemm_packed.h"
 #include "numsim/gemm/internal/gemm_parts.h"
 #include "numsim/gemm/internal/gemm_paths.h"
 #include "numsim/gemm/internal/gemm_paths_digits.h"
 #include "numsim/gemm/internal/gemm_paths_int8.h"
-#include "numsim/gemm/internal/gemm_place_device.h"
 #include "numsim/gemm/internal/gemm_tiles.h"
 
 namespace numsim {
@@ -34,9 +35,9 @@ struct VectorScales {
 VectorScales ScalesOf(const GemmOperand& x, size_t segment, ScratchUse use) {
   static constexpr float kOne = 1;
   const GemmScales& scales = x.scales;
-  if (scales.data.empty()) return {&kOne, 0};
+  if (scales.data.Empty()) return {&kOne, 0};
   const float* from =
-      scales.data.data() + (scales.segment == 0 ? 0 : segment * scales.segment_stride);
+      scales.data.data + (scales.segment == 0 ? 0 : segment * scales.segment_stride);
   if (scales.row_stride == 0) return {from, 0};
   if (scales.row_stride == 1 && scales.row_group == 1) return {from, 1};
   float* const copy = Scratch<float>(use, x.rows);
@@ -98,7 +99,7 @@ struct Problem {
 
 // True for an operand of int8 codes, and for an empty int8 operand.
 bool IsInt8(const GemmOperand& x) {
-  return x.format == kInt8 && x.values.empty() && x.codes16.empty();
+  return x.format == kInt8 && x.values.Empty() && x.codes16.Empty();
 }
 
 // True if float32 holds every product of the operands' finite values exactly.
@@ -241,18 +242,11 @@ bool RunInVectors(const Problem& p, InnerRange range, const ScaledStore& store) 
   return RoundsEachStep(p.mode) && RunFormat(p, range, store);
 }
 
-}  // namespace
-
-void Gemm(const GemmOperand& a,
-          const GemmOperand& b,
-          const AccumulationMode& mode,
-          std::span<float> out) {
-  RequireHost("Gemm with a result on the host", {a.place, b.place});
-  CheckProduct(a, b, out.size());
-  if constexpr (NUMSIM_HAVE_CUDA) {
-    if (UsesDevice() && MultipliesOffloaded(a, b, mode)) return GemmOnDevice(a, b, mode, out);
-  }
-  if (out.empty()) return;
+// Computes the product of contiguous operands on the host, in float32.
+void GemmOnHost(const GemmOperand& a,
+                const GemmOperand& b,
+                const AccumulationMode& mode,
+                std::span<float> out) {
   if (a.inner == 0) {
     std::fill(out.begin(), out.end(), 0.0f);
     return;
@@ -278,34 +272,53 @@ void Gemm(const GemmOperand& a,
   if (left_out) PutSpecials(a, p.range_a, b, p.range_b, mode, length, out);
 }
 
+// Returns the place of the operands and the result. An operand without elements is at any place.
+Place PlaceOf(const GemmOperand& a, const GemmOperand& b, Place out) {
+  for (const GemmOperand* x : {&a, &b}) {
+    if (x->data() != nullptr) OnePlace("Gemm", {x->place(), out});
+  }
+  return out;
+}
+
+}  // namespace
+
 void Gemm(const GemmOperand& a,
           const GemmOperand& b,
           const AccumulationMode& mode,
-          MatrixSpan<float> out) {
-  NUMSIM_REQUIRE(a.place == out.place && b.place == out.place,
-                 "Gemm: operands on the {} and the {}, the result on the {}, expected one place",
-                 ToString(a.place),
-                 ToString(b.place),
-                 ToString(out.place));
+          FloatSpan out,
+          DeviceGemmEngine engine) {
+  RequireContiguous(out, "Gemm");
+  CheckProduct(a, b, out.Elements());
+  const Place place = PlaceOf(a, b, out.place);
+  if (out.Elements() == 0) return;
+  const FloatSpan result(out.data, {a.rows, b.rows}, place, out.element);
   if constexpr (NUMSIM_HAVE_CUDA) {
-    if (!out.place.IsHost()) return GemmAtPlace(a, b, mode, out);
+    if (!place.IsHost()) return cuda::Gemm(a, b, mode, result, engine);
+    if (UsesDevice() && cuda::GemmOffloaded(a, b, mode, result)) return;
   }
-  Gemm(a, b, mode, out.Span());
+  PackedOperand packed_a, packed_b;
+  const std::span<float> values = result.Float32().Span();
+  GemmOnHost(packed_a.Of(a), packed_b.Of(b), mode, values);
+  RoundToElement(result);
 }
 
-bool GemmInt32(const GemmOperand& a, const GemmOperand& b, std::span<int32_t> out) {
-  RequireHost("GemmInt32", {a.place, b.place});
-  CheckProduct(a, b, out.size());
-  NUMSIM_REQUIRE(IsInt8(a) && IsInt8(b),
+bool GemmInt32(const GemmOperand& left, const GemmOperand& right, MatrixSpan<int32_t> result) {
+  NUMSIM_REQUIRE(result.Contiguous(), "GemmInt32: a result with stride {}", result.stride);
+  CheckProduct(left, right, result.Elements());
+  const Place place = PlaceOf(left, right, result.place);
+  NUMSIM_REQUIRE(IsInt8(left) && IsInt8(right),
                  "GemmInt32: operands of {} and {}, expected codes of int8",
-                 ToString(a.format),
-                 ToString(b.format));
+                 ToString(left.format),
+                 ToString(right.format));
   if constexpr (NUMSIM_HAVE_CUDA) {
-    if (UsesDevice() && MultipliesInt32Offloaded(a.inner)) {
-      GemmInt32OnDevice(a, b, out);
-      return true;
-    }
+    if (!place.IsHost()) return cuda::GemmInt32(left, right, result), true;
   }
+  PackedOperand packed_a, packed_b;
+  const GemmOperand a = packed_a.Of(left), b = packed_b.Of(right);
+  if constexpr (NUMSIM_HAVE_CUDA) {
+    if (UsesDevice() && cuda::GemmInt32Offloaded(a, b, result)) return true;
+  }
+  const std::span<int32_t> out = result.Span();
   std::fill(out.begin(), out.end(), 0);
   if (out.empty() || a.inner == 0) return true;
   constexpr double kLowest = std::numeric_limits<int32_t>::min();

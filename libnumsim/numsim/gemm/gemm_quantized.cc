@@ -14,18 +14,18 @@ GemmOperand OperandOf(const QuantizedSpan& matrix, bool codes_transposed, bool t
   RequireScales(matrix.scales.Elements(), matrix.layout, matrix.shape, "AsOperand", "scales");
   GemmOperand operand;
   operand.format = matrix.format;
-  const std::span codes(matrix.codes.data, matrix.codes.Elements());
+  const MatrixShape stored =
+      codes_transposed ? MatrixShape{matrix.shape.cols, matrix.shape.rows} : matrix.shape;
   if (width == 1) {
-    operand.codes8 = codes;
+    operand.codes8 = {matrix.codes.data, stored, matrix.codes.place};
   } else {
-    operand.codes16 = {reinterpret_cast<const uint16_t*>(codes.data()), codes.size() / width};
+    operand.codes16 = {
+        reinterpret_cast<const uint16_t*>(matrix.codes.data), stored, matrix.codes.place};
   }
   operand.rows = transposed ? matrix.shape.cols : matrix.shape.rows;
   operand.inner = transposed ? matrix.shape.rows : matrix.shape.cols;
   operand.transposed = codes_transposed != transposed;
-  operand.scales = OperandScales(
-      matrix.layout, matrix.shape, {matrix.scales.data, matrix.scales.Elements()}, transposed);
-  operand.place = matrix.scales.place;
+  operand.scales = OperandScales(matrix.layout, matrix.shape, matrix.scales, transposed);
   return operand;
 }
 
@@ -33,7 +33,7 @@ GemmOperand OperandOf(const QuantizedSpan& matrix, bool codes_transposed, bool t
 
 GemmScales OperandScales(const ScaleLayout& layout,
                          MatrixShape shape,
-                         std::span<const float> data,
+                         MatrixSpan<const float> data,
                          bool transposed) {
   const ScaleLayout along = transposed ? Transposed(layout) : layout;
   const size_t inner = transposed ? shape.rows : shape.cols;
@@ -76,21 +76,17 @@ GemmOperand AsOperand(const QuantizedSpan& matrix, bool transposed) {
   return OperandOf(matrix, false, transposed);
 }
 
-GemmOperand AsOperand(In<float> matrix, bool transposed) {
-  NUMSIM_REQUIRE(
-      matrix.Contiguous(), "AsOperand: stride {}, expected {}", matrix.stride, matrix.cols);
+GemmOperand AsOperand(ConstFloatSpan matrix, bool transposed) {
   GemmOperand operand;
-  if (matrix.element == Element::kBfloat16) {
-    operand.format = kBf16;
-    operand.codes16 = {reinterpret_cast<const uint16_t*>(matrix.data), matrix.Elements()};
+  operand.format = matrix.element == Element::kBfloat16 ? kBf16 : kFp32;
+  if (matrix.IsBf16Memory()) {
+    operand.codes16 = matrix.Bf16();
   } else {
-    operand.format = kFp32;
-    operand.values = {matrix.data, matrix.Elements()};
+    operand.values = matrix.Float32();
   }
   operand.rows = transposed ? matrix.cols : matrix.rows;
   operand.inner = transposed ? matrix.rows : matrix.cols;
   operand.transposed = transposed;
-  operand.place = matrix.place;
   return operand;
 }
 

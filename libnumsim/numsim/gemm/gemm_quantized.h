@@ -1,8 +1,6 @@
 // Quantised matrices as operands of a GEMM.
 #pragma once
 
-#include <span>
-
 #include "numsim/gemm/gemm.h"
 #include "numsim/quantize/quantized_matrix.h"
 
@@ -16,7 +14,7 @@ namespace numsim {
 // layout.Count(rows, cols) scales.
 GemmScales OperandScales(const ScaleLayout& layout,
                          MatrixShape shape,
-                         std::span<const float> data,
+                         MatrixSpan<const float> data,
                          bool transposed);
 
 // Returns the matrix as an operand of Gemm, at its place: its rows are the vectors, or its columns
@@ -26,11 +24,10 @@ GemmScales OperandScales(const ScaleLayout& layout,
 // and layout.
 GemmOperand AsOperand(const QuantizedMatrix& matrix, bool transposed);
 
-// Does the same for a quantised matrix in memory of another owner.
+// Does the same for a view.
 GemmOperand AsOperand(const QuantizedSpan& matrix, bool transposed);
 
-// Returns a contiguous matrix of values as an operand: of format fp32, or bf16 if they are stored
-// as bf16 on a device.
-GemmOperand AsOperand(In<float> matrix, bool transposed);
+// Returns a matrix of values as an operand, of format fp32 or that of its element.
+GemmOperand AsOperand(ConstFloatSpan matrix, bool transposed);
 
 }  // namespace numsim

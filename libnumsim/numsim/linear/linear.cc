@@ -2,11 +2,14 @@
 
 #include <utility>
 
+#include "numsim/backend/device.h"
 #include "numsim/base/keyword.h"
 #include "numsim/base/require.h"
 #include "numsim/gemm/gemm_device.h"
 #include "numsim/linear/internal/linear_call.h"
 #include "numsim/linear/internal/linear_kinds.h"
+#include "numsim/linear/internal/linear_saved.h"
+#include "numsim/linear/internal/linear_workspace.h"
 
 namespace numsim {
 namespace {
@@ -25,8 +28,11 @@ constexpr Keyword<LinearOp> kOps[] = {
     {"keep X", LinearOp::kSaveX},
 };
 
-void CheckMatrix(const char* tensor, In<float> matrix, size_t rows, size_t cols, Place place) {
-  NUMSIM_REQUIRE(matrix.rows == rows && matrix.cols == cols && matrix.Contiguous(),
+// Checks a tensor, which may be all its elements as one row.
+void CheckMatrix(const char* tensor, ConstFloatSpan matrix, size_t rows, size_t cols, Place place) {
+  const bool row = matrix.rows == 1 && rows != 1;
+  if (row) RequireSize(matrix.cols, MatrixShape{rows, cols}, "Linear", tensor);
+  NUMSIM_REQUIRE(matrix.Contiguous() && (row || (matrix.rows == rows && matrix.cols == cols)),
                  "Linear: '{}' is {} x {} with stride {}, expected {} x {}, contiguous",
                  tensor,
                  matrix.rows,
@@ -103,12 +109,15 @@ void CheckMode(const LinearRecipe& recipe, LinearGemm product) {
 
 std::string_view ToString(LinearOp op) { return KeywordToString(kOps, op); }
 
+LinearTensor SavedMatrix::Tensor() const {
+  if (kind == SavedKind::kCodes) return {&codes, {}};
+  return {nullptr, kind == SavedKind::kView ? view : values.View()};
+}
+
 size_t SavedMatrix::Bytes() const {
-  if (const auto* values = std::get_if<Buffer<float>>(&data)) return values->View().Bytes();
-  if (const auto* view = std::get_if<MatrixSpan<const float>>(&data)) return view->Bytes();
-  const auto& matrix = std::get<QuantizedMatrix>(data);
-  const size_t codes = matrix.shape.Elements() * static_cast<size_t>(matrix.format.StorageBytes());
-  return codes + (scaled ? matrix.scales.View().Bytes() : 0);
+  if (kind != SavedKind::kCodes) return Tensor().values.Bytes();
+  const size_t bytes = codes.shape.Elements() * static_cast<size_t>(codes.format.StorageBytes());
+  return bytes + (scaled ? codes.scales.View().Bytes() : 0);
 }
 
 size_t LinearSaved::Bytes() const {
@@ -139,7 +148,7 @@ void Linear::CheckShape(LinearShape shape) const {
         continue;
       }
       const auto& [rows_a, rows_b, inner] = sizes[static_cast<int>(product)];
-      DeviceGemmOperand a, b;
+      GemmOperand a, b;
       a.format = made.container.value_or(made.a.format).spec;
       b.format = made.container.value_or(made.b.format).spec;
       a.rows = rows_a;
@@ -168,9 +177,35 @@ void Linear::CheckShape(LinearShape shape) const {
   }
 }
 
-void Linear::Forward(In<float> x,
-                     In<float> w,
-                     MatrixSpan<float> y,
+std::vector<size_t> Linear::SavedBytes(ConstFloatSpan x, ConstFloatSpan w, bool x_stays) const {
+  const SavedPlans plans = PlanSaved(recipe_, x, w, x_stays);
+  std::vector<size_t> bytes;
+  for (const SavedPlan& plan : plans.All()) bytes.push_back(plan.Bytes());
+  return bytes;
+}
+
+void Linear::Attach(ConstFloatSpan x,
+                    ConstFloatSpan w,
+                    bool x_stays,
+                    std::span<const MatrixSpan<uint8_t>> memory,
+                    LinearSaved& saved) const {
+  const SavedPlans plans = PlanSaved(recipe_, x, w, x_stays);
+  const std::span<const SavedPlan> all = plans.All();
+  NUMSIM_REQUIRE(memory.size() == all.size(),
+                 "Linear::Attach: {} pieces of memory, expected {}",
+                 memory.size(),
+                 all.size());
+  saved = LinearSaved();
+  saved.matrices.resize(all.size());
+  for (size_t i = 0; i < all.size(); ++i) {
+    if (all[i].Bytes() != 0) all[i].Attach(memory[i], saved.matrices[i]);
+  }
+  PrepareSaved(plans, x, saved);
+}
+
+void Linear::Forward(ConstFloatSpan x,
+                     ConstFloatSpan w,
+                     FloatSpan y,
                      LinearSaved& saved,
                      RandomStream random,
                      LinearObserver* observer,
@@ -188,40 +223,19 @@ void Linear::Forward(In<float> x,
                  "Linear: {} channels of a layer whose operands enter in a container",
                  channels.size());
   if (!channels.empty()) RequireHost("a linear layer with channels", {place_});
-  LinearCall call(recipe_, place_, delayed_, workspace_, random, observer);
-  saved.shape = shape;
+  const LinearWorkspaces::Lease workspace(place_);
+  LinearCall call(recipe_, place_, delayed_, *workspace, random, observer);
+  PrepareSaved(PlanSaved(recipe_, x, w, x_stays), x, saved);
   saved.channels.assign(channels.begin(), channels.end());
-  call.Forward(x, w, y, x_stays, saved);
+  call.Forward(x, w, y, saved);
   delayed_.UpdateForward();
 }
 
-void Linear::Forward(std::span<const float> x,
-                     std::span<const float> w,
-                     LinearShape shape,
-                     std::span<float> y,
-                     LinearSaved& saved,
-                     RandomStream random,
-                     LinearObserver* observer,
-                     bool x_stays,
-                     std::span<const float> channels) {
-  RequireSize(x.size(), MatrixShape{shape.tokens, shape.in}, "Linear", "x");
-  RequireSize(w.size(), MatrixShape{shape.out, shape.in}, "Linear", "w");
-  RequireSize(y.size(), MatrixShape{shape.tokens, shape.out}, "Linear", "y");
-  Forward(MatrixSpan<const float>(x.data(), shape.tokens, shape.in),
-          {w.data(), shape.out, shape.in},
-          {y.data(), shape.tokens, shape.out},
-          saved,
-          random,
-          observer,
-          x_stays,
-          channels);
-}
-
-void Linear::Backward(In<float> g,
-                      In<float> w,
+void Linear::Backward(ConstFloatSpan g,
+                      ConstFloatSpan w,
                       const LinearSaved& saved,
-                      MatrixSpan<float> dx,
-                      MatrixSpan<float> dw,
+                      FloatSpan dx,
+                      FloatSpan dw,
                       RandomStream random,
                       LinearObserver* observer) {
   const LinearShape& shape = saved.shape;
@@ -236,38 +250,20 @@ void Linear::Backward(In<float> g,
     if (!saved.keeps_codes) CheckMatrix("w", w, shape.out, shape.in, place_);
   }
   if (dw.data != nullptr) CheckMatrix("dw", dw, shape.out, shape.in, place_);
-  LinearCall call(recipe_, place_, delayed_, workspace_, random, observer);
-  call.Backward(g, w, saved, dx, dw);
-  if (dw.data != nullptr && !saved.channels.empty()) ScaleColumns(saved.channels, dw.Span());
-  delayed_.UpdateBackward();
-}
-
-void Linear::Backward(std::span<const float> g,
-                      std::span<const float> w,
-                      const LinearSaved& saved,
-                      std::span<float> dx,
-                      std::span<float> dw,
-                      RandomStream random,
-                      LinearObserver* observer) {
-  const LinearShape& shape = saved.shape;
-  RequireSize(g.size(), MatrixShape{shape.tokens, shape.out}, "Linear", "g");
-  const auto result = [](const char* name, std::span<float> values, MatrixShape expected) {
-    if (values.empty()) return MatrixSpan<float>();
-    RequireSize(values.size(), expected, "Linear", name);
-    return MatrixSpan<float>(values.data(), expected);
+  const LinearWorkspaces::Lease workspace(place_);
+  LinearCall call(recipe_, place_, delayed_, *workspace, random, observer);
+  const auto shaped = [](auto tensor, size_t rows, size_t cols) {
+    return decltype(tensor)(tensor.data, {rows, cols}, tensor.place, tensor.element);
   };
-  const MatrixSpan<float> to_x = result("dx", dx, {shape.tokens, shape.in});
-  const MatrixSpan<float> to_w = result("dw", dw, {shape.out, shape.in});
-  if (to_x.data != nullptr && !saved.keeps_codes) {
-    RequireSize(w.size(), MatrixShape{shape.out, shape.in}, "Linear", "w");
+  call.Backward(shaped(g, shape.tokens, shape.out),
+                shaped(w, shape.out, shape.in),
+                saved,
+                shaped(dx, shape.tokens, shape.in),
+                shaped(dw, shape.out, shape.in));
+  if (dw.data != nullptr && !saved.channels.empty()) {
+    ScaleColumns(saved.channels, {static_cast<float*>(dw.data), dw.Elements()});
   }
-  Backward(MatrixSpan<const float>(g.data(), shape.tokens, shape.out),
-           {w.data(), shape.out, shape.in},
-           saved,
-           to_x,
-           to_w,
-           random,
-           observer);
+  delayed_.UpdateBackward();
 }
 
 std::vector<float> Linear::SaveState() const { return delayed_.Save(); }

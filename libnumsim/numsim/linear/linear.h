@@ -6,7 +6,6 @@
 #include <cstdint>
 #include <span>
 #include <string>
-#include <variant>
 #include <vector>
 
 #include "numsim/linear/delayed_scales.h"
@@ -22,15 +21,31 @@ struct LinearShape {
   size_t tokens = 0;  // batch times sequence length: b
   size_t in = 0;      // n
   size_t out = 0;     // m
+
+  // The shapes of the matrices.
+  MatrixShape X() const { return {tokens, in}; }
+  MatrixShape W() const { return {out, in}; }
+  MatrixShape Y() const { return {tokens, out}; }
 };
 
-// A tensor saved for backward: codes with scales, or float32 values, either owned or the caller's.
-struct SavedMatrix {
-  std::string name;    // "X", "W"
-  std::string format;  // format in which the tensor is stored
-  std::variant<QuantizedMatrix, Buffer<float>, MatrixSpan<const float>> data;
-  bool scaled = false;  // data has scales; otherwise its scales are 1 and not counted
+// The form in which a tensor is saved for backward.
+enum class SavedKind : uint8_t {
+  kCodes,   // codes with scales
+  kValues,  // a copy of the values
+  kView,    // the caller's values, which stay unchanged
+};
 
+// A tensor saved for backward.
+struct SavedMatrix {
+  std::string name;     // "X", "W"
+  std::string format;   // format in which the tensor is stored
+  bool scaled = false;  // the codes have scales; otherwise these are 1 and not counted
+  SavedKind kind = SavedKind::kCodes;
+  QuantizedMatrix codes;
+  FloatBuffer values;
+  ConstFloatSpan view;
+
+  LinearTensor Tensor() const;
   // Returns the size: one or two bytes per code and four per scale, or those of the values.
   size_t Bytes() const;
 };
@@ -75,21 +90,13 @@ class LinearObserver {
   // Receives a tensor that was quantised as the given operand, and the result. `original` is the
   // caller's matrix, not transposed. Called between Begin and End.
   virtual void Quantized(LinearOperand /*operand*/,
-                         In<float> /*original*/,
+                         ConstFloatSpan /*original*/,
                          const QuantizedMatrix& /*result*/) {}
 };
 
-// Memory reused by later calls. Its content between calls has no meaning.
-struct LinearWorkspace {
-  OperandData operands[6];        // indexed by LinearOperand
-  OperandData saved_x;            // X in the saved format, if no operand has that format
-  Buffer<float> values;           // the dequantised X
-  Buffer<float> rescaled;         // X times its channels
-  ContainedOperand contained[2];  // of the two operands of a GEMM
-};
-
-// One linear layer. It holds the recipe, the state of delayed scaling and reusable memory; the
-// caller owns the weights and the tensors saved for backward.
+// One linear layer. It holds the recipe and the state of delayed scaling; the caller owns the weights
+// and the tensors saved for backward. Working memory is shared by all layers: that of a context on a
+// device, that of a thread on the host.
 class Linear {
  public:
   // Requires a recipe from MakeLinearRecipe, or one that satisfies the rules stated at LinearSaves
@@ -101,6 +108,20 @@ class Linear {
 
   const LinearRecipe& recipe() const { return recipe_; }
   Place place() const { return place_; }
+
+  // Returns the bytes of memory that Forward fills for each of the matrices that it saves, given the
+  // shapes, elements and place of x and w. 0 for an x that stays.
+  std::vector<size_t> SavedBytes(ConstFloatSpan x, ConstFloatSpan w, bool x_stays) const;
+
+  // Lets `saved` use memory of the caller at the place of the layer, such as tensors of another
+  // library: a piece of SavedBytes for each matrix, aligned as the memory of a Buffer is. Before Forward,
+  // which then allocates nothing for it; or before Backward, if the memory has what a Forward with
+  // the same arguments has filled in, perhaps elsewhere. The x of a Backward is read if it stays.
+  void Attach(ConstFloatSpan x,
+              ConstFloatSpan w,
+              bool x_stays,
+              std::span<const MatrixSpan<uint8_t>> memory,
+              LinearSaved& saved) const;
 
   // Throws Error if this layer's GEMMs cannot be computed at that shape: on a device, if cuBLASLt
   // has no algorithm that keeps the order of the sums. For a model to ask when it is built.
@@ -121,20 +142,9 @@ class Linear {
   // waits. Channels are for the host alone, and not for a forward GEMM with a container. NaN and
   // infinities: quantised operands follow QuantizedMatrix, and GEMMs follow their accumulation
   // mode. Dimensions may be 0; an empty sum is +0.
-  void Forward(In<float> x,
-               In<float> w,
-               MatrixSpan<float> y,
-               LinearSaved& saved,
-               RandomStream random = {},
-               LinearObserver* observer = nullptr,
-               bool x_stays = false,
-               std::span<const float> channels = {});
-
-  // The same for tensors on the host.
-  void Forward(std::span<const float> x,
-               std::span<const float> w,
-               LinearShape shape,
-               std::span<float> y,
+  void Forward(ConstFloatSpan x,
+               ConstFloatSpan w,
+               FloatSpan y,
                LinearSaved& saved,
                RandomStream random = {},
                LinearObserver* observer = nullptr,
@@ -146,18 +156,11 @@ class Linear {
   // LinearSaves::kQuantized, nor for dw. With delayed scaling, updates at the end the scales of G
   // and of what else was quantised. Requires `saved` as a Forward with this recipe left it, and
   // matrices of its shape as Forward does.
-  void Backward(In<float> g,
-                In<float> w,
+  void Backward(ConstFloatSpan g,
+                ConstFloatSpan w,
                 const LinearSaved& saved,
-                MatrixSpan<float> dx,
-                MatrixSpan<float> dw,
-                RandomStream random = {},
-                LinearObserver* observer = nullptr);
-  void Backward(std::span<const float> g,
-                std::span<const float> w,
-                const LinearSaved& saved,
-                std::span<float> dx,
-                std::span<float> dw,
+                FloatSpan dx,
+                FloatSpan dw,
                 RandomStream random = {},
                 LinearObserver* observer = nullptr);
 
@@ -171,7 +174,6 @@ class Linear {
   LinearRecipe recipe_;
   Place place_;
   DelayedScales delayed_;
-  LinearWorkspace workspace_;
 };
 
 }  // namespace numsim

@@ -8,15 +8,14 @@
 namespace numsim {
 namespace {
 
-// Decodes codes to float32 or, on a device, to bf16 if that is the container.
-MatrixSpan<float> Decoded(const QuantizedMatrix& codes,
-                          bool with_scales,
-                          const Format& container,
-                          Buffer<float>& memory) {
-  const bool bf16 = !codes.place().IsHost() && container.spec == kBf16;
-  const Element element = bf16 ? Element::kBfloat16 : Element::kFloat32;
-  memory.EnsureAt(codes.place(), element);
-  const MatrixSpan<float> values = memory.Resize(codes.shape.rows, codes.shape.cols);
+// Decodes codes to float32, or to bf16 if that is the container.
+FloatSpan Decoded(const QuantizedMatrix& codes,
+                  bool with_scales,
+                  const Format& container,
+                  FloatBuffer& memory) {
+  const bool bf16 = container.spec == kBf16;
+  memory.EnsureAt(codes.place(), bf16 ? Element::kBfloat16 : Element::kFloat32);
+  const FloatSpan values = memory.Renew(codes.shape.rows, codes.shape.cols);
   if (with_scales) {
     Dequantize(codes, values);
   } else {
@@ -27,11 +26,6 @@ MatrixSpan<float> Decoded(const QuantizedMatrix& codes,
 
 }  // namespace
 
-OperandView ViewOf(const OperandData& data) {
-  if (const auto* codes = std::get_if<QuantizedMatrix>(&data)) return codes;
-  return std::get<MatrixSpan<const float>>(data);
-}
-
 bool TakesValues(const OperandRecipe& recipe, Element element) {
   if (!recipe.Unscaled()) return false;
   return recipe.format.spec == kFp32 ||
@@ -39,17 +33,10 @@ bool TakesValues(const OperandRecipe& recipe, Element element) {
           recipe.overflow == Overflow::kNonsaturate);
 }
 
-void MakeOperand(In<float> tensor,
-                 const OperandRecipe& recipe,
-                 bool transposed,
-                 CodeOrder order,
-                 RandomStream random,
-                 DelayedScale* delayed,
-                 OperandData& result) {
-  if (TakesValues(recipe, tensor.element)) {
-    result = tensor;
-    return;
-  }
+QuantizeOptions OptionsOf(const OperandRecipe& recipe,
+                          bool transposed,
+                          CodeOrder order,
+                          RandomStream random) {
   QuantizeOptions options;
   options.format = recipe.format.spec;
   options.rounding = recipe.rounding;
@@ -58,26 +45,38 @@ void MakeOperand(In<float> tensor,
   options.scale_rule = recipe.scale_rule;
   options.random.stream = random;
   options.order = order;
-  if (!std::holds_alternative<QuantizedMatrix>(result)) result.emplace<QuantizedMatrix>();
-  auto& codes = std::get<QuantizedMatrix>(result);
-  if (!recipe.delayed) return QuantizeInto(tensor, options, codes);
-  NUMSIM_REQUIRE(delayed != nullptr, "MakeOperand: no delayed scale for {}", recipe.format.name);
-  QuantizeUnder(*delayed, tensor, options, codes);
+  return options;
 }
 
-GemmOperand AsOperand(const OperandView& data,
+LinearTensor MakeOperand(ConstFloatSpan tensor,
+                         const OperandRecipe& recipe,
+                         bool transposed,
+                         CodeOrder order,
+                         RandomStream random,
+                         DelayedScale* delayed,
+                         QuantizedMatrix& memory) {
+  if (TakesValues(recipe, tensor.element)) return {nullptr, tensor};
+  const QuantizeOptions options = OptionsOf(recipe, transposed, order, random);
+  if (!recipe.delayed) {
+    QuantizeInto(tensor, options, memory);
+  } else {
+    NUMSIM_REQUIRE(delayed != nullptr, "MakeOperand: no delayed scale for {}", recipe.format.name);
+    QuantizeUnder(*delayed, tensor, options, memory);
+  }
+  return {&memory, {}};
+}
+
+GemmOperand AsOperand(const LinearTensor& tensor,
                       bool transposed,
                       const std::optional<Format>& container,
                       ContainedOperand& memory) {
-  if (const auto* values = std::get_if<MatrixSpan<const float>>(&data)) {
-    return AsOperand(*values, transposed);
-  }
-  const QuantizedMatrix& codes = *std::get<const QuantizedMatrix*>(data);
+  if (tensor.codes == nullptr) return AsOperand(tensor.values, transposed);
+  const QuantizedMatrix& codes = *tensor.codes;
   const GemmOperand operand = AsOperand(codes, transposed);
   if (!container.has_value()) return operand;
   const bool blocks = codes.layout.block != 0;
   if (codes.format == container->spec && !blocks) return operand;
-  const MatrixSpan<float> values = Decoded(codes, blocks, *container, memory.values);
+  const FloatSpan values = Decoded(codes, blocks, *container, memory.values);
   GemmOperand contained;
   if (values.element == Element::kBfloat16) {
     contained = AsOperand(values, transposed);

@@ -2,7 +2,6 @@
 #pragma once
 
 #include <optional>
-#include <variant>
 
 #include "numsim/gemm/gemm.h"
 #include "numsim/linear/linear_recipe.h"
@@ -12,44 +11,47 @@
 
 namespace numsim {
 
-// A tensor in the form that a GEMM reads, in the orientation in which the caller stores it: codes
-// with scales, or the caller's values if the recipe takes them unchanged.
-using OperandData = std::variant<QuantizedMatrix, MatrixSpan<const float>>;
+// A view of a tensor in the form that a GEMM reads, in the orientation in which the caller stores it:
+// codes with scales, or, if `codes` is null, the caller's values, which the recipe takes unchanged.
+struct LinearTensor {
+  const QuantizedMatrix* codes = nullptr;
+  ConstFloatSpan values;
+};
 
-// A view of one.
-using OperandView = std::variant<const QuantizedMatrix*, MatrixSpan<const float>>;
-OperandView ViewOf(const OperandData& data);
-
-// Returns true if the recipe uses values that are stored like this unchanged: fp32, or bf16 of
-// values that are bf16.
+// Returns true if the recipe uses values of that element unchanged: fp32, or bf16 of values that are
+// bf16.
 bool TakesValues(const OperandRecipe& recipe, Element element);
 
-// Converts `tensor` to the precision of `recipe`, where it lies. The recipe's layout describes the
-// operand as it enters the GEMM, that is the tensor's transpose if `transposed`. If recipe.delayed,
-// uses the current scale of `delayed`, which must not be null and then records the tensor's absmax.
-// Random bits come from stream `random`, at the index of the element in `tensor`. Codes are stored
-// in `order`. Reuses the memory of `result` if it held codes.
-void MakeOperand(In<float> tensor,
-                 const OperandRecipe& recipe,
-                 bool transposed,
-                 CodeOrder order,
-                 RandomStream random,
-                 DelayedScale* delayed,
-                 OperandData& result);
+// Returns how a tensor is quantised by the recipe, whose layout describes the operand as it enters
+// the GEMM, that is the tensor's transpose if `transposed`. Random bits come from stream `random`, at
+// the index of the element in the tensor.
+QuantizeOptions OptionsOf(const OperandRecipe& recipe,
+                          bool transposed,
+                          CodeOrder order,
+                          RandomStream random);
 
-// Memory for an operand in a container.
-struct ContainedOperand {
-  Buffer<float> values;   // decoded: float32, or bf16 on a device
-  QuantizedMatrix codes;  // the values as codes of the container
-};
+// Converts `tensor` to the precision of `recipe`, where it lies, with codes and scales in `memory`
+// unless the recipe takes the values. If recipe.delayed, uses the current scale of `delayed`, which
+// must not be null and then records the tensor's absmax. For the others see OptionsOf.
+LinearTensor MakeOperand(ConstFloatSpan tensor,
+                         const OperandRecipe& recipe,
+                         bool transposed,
+                         CodeOrder order,
+                         RandomStream random,
+                         DelayedScale* delayed,
+                         QuantizedMatrix& memory);
 
 // Returns a GEMM operand whose vectors are the rows of the tensor, or its columns if `transposed`.
 // With a container, its elements are the values of the codes in that format, multiplied by their
 // scales if these change along blocks or tiles; other scales stay scales of the operand. An element
 // that the container does not hold, because its scale is too large or too small, is rounded to it
-// (nearest even). The operand is a view, valid as long as `data` and what that refers to, and until
-// the next use of `memory`.
-GemmOperand AsOperand(const OperandView& data,
+// (nearest even). The operand is a view, valid as long as what `tensor` refers to, and until the next
+// use of `memory`, which holds the contained codes or values.
+struct ContainedOperand {
+  FloatBuffer values;     // decoded: float32, or bf16
+  QuantizedMatrix codes;  // the values as codes of another container
+};
+GemmOperand AsOperand(const LinearTensor& tensor,
                       bool transposed,
                       const std::optional<Format>& container,
                       ContainedOperand& memory);

@@ -62,6 +62,9 @@ class Model {
   virtual std::vector<std::string> LinearLayers() const = 0;
   // Returns the options that each linear layer was constructed with, in the same order.
   virtual std::vector<LinearOptions> LinearLayerPrecisions() const = 0;
+  // Throws Error if a linear layer cannot be computed at its place for batches of `examples` examples
+  // (Linear::CheckShape). To be asked before the first batch.
+  virtual void CheckBatch(size_t examples) const = 0;
   // Returns the number of multiplications and additions in the linear layers' GEMMs of one forward
   // pass over `examples` examples, as if no patch were dropped. A training step performs three times
   // as many.

@@ -190,7 +190,7 @@ void MomentStore::FindScales(std::span<const float> values) {
   }
   const ScaleLayout layout =
       format_.HasBlocks() ? ScaleLayout{Granularity::kBlock, block} : ScaleLayout{};
-  Absmax(values, {1, n_}, layout, scales_);
+  Absmax(values, layout, scales_);
   if (map_ == nullptr) return;
   for (float& scale : scales_) scale = scale == 0 ? 1 : scale;
 }

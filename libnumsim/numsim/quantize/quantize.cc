@@ -3,12 +3,15 @@
 #include <algorithm>
 
 #include "numsim/backend/backend.h"
+#include "numsim/backend/shared/offload.h"
 #include "numsim/base/parallel.h"
 #include "numsim/base/require.h"
 #include "numsim/cast/shared/cast_serial.h"
 #include "numsim/cast/shared/cast_simd.h"
+#include "numsim/cast/shared/round_to_element.h"
+#include "numsim/formats/named_formats.h"
 #include "numsim/quantize/internal/joined_rows.h"
-#include "numsim/quantize/internal/quantize_offload.h"
+#include "numsim/quantize/internal/quantize_device.h"
 #include "numsim/quantize/internal/transpose_simd.h"
 #include "numsim/quantize/shared/quantize_simd.h"
 #include "numsim/quantize/shared/require_scales.h"
@@ -210,7 +213,7 @@ void QuantizeTransposed(const EncodePlan& plan,
 }
 
 template <typename Code>
-void QuantizeMatrix(const EncodePlan& plan,
+void QuantizeOnHost(const EncodePlan& plan,
                     std::span<const float> in,
                     MatrixShape shape,
                     ScaleLayout layout,
@@ -218,16 +221,6 @@ void QuantizeMatrix(const EncodePlan& plan,
                     std::span<Code> codes,
                     const ArrayRandom& random,
                     bool transpose) {
-  RequireSize(in.size(), shape, "Quantize", "in");
-  RequireSize(codes.size(), shape, "Quantize", "codes");
-  RequireScales(inv_scales.size(), layout, shape, "Quantize", "inv_scales");
-  RequireCodeBytes(sizeof(Code), plan.format.Bits(), "Quantize", "codes");
-  if (in.empty()) return;
-  if constexpr (NUMSIM_HAVE_CUDA) {
-    if (UsesDevice()) {
-      return QuantizeOnDevice(plan, in, shape, layout, inv_scales, codes.data(), random, transpose);
-    }
-  }
   if (transpose) {
     QuantizeTransposed(plan, in, shape, ScaleGrid(shape, layout), inv_scales, codes, random);
   } else if (JoinedColumns::Serves(shape, layout)) {
@@ -239,20 +232,49 @@ void QuantizeMatrix(const EncodePlan& plan,
 }
 
 template <typename Code>
-void DequantizeMatrix(const FormatSpec& format,
+void QuantizeMatrix(const EncodePlan& plan,
+                    ConstFloatSpan in,
+                    const ScaleLayout& layout,
+                    MatrixSpan<const float> inv_scales,
+                    MatrixSpan<Code> codes,
+                    const ArrayRandom& random,
+                    bool transpose) {
+  RequireContiguous(in, "Quantize");
+  RequireSize(codes.Elements(), in.Shape(), "Quantize", "codes");
+  RequireScales(inv_scales.Elements(), layout, in.Shape(), "Quantize", "inv_scales");
+  RequireCodeBytes(sizeof(Code), plan.format.Bits(), "Quantize", "codes");
+  const Place place = OnePlace("Quantize", {in.place, inv_scales.place, codes.place});
+  if (in.Elements() == 0) return;
+  if constexpr (NUMSIM_HAVE_CUDA) {
+    const auto run = [&](ConstFloatSpan from, MatrixSpan<const float> factors, Code* to) {
+      cuda::Quantize(
+          plan, from, layout, factors, transpose ? nullptr : to, transpose ? to : nullptr, random);
+    };
+    if (!place.IsHost()) return run(in, inv_scales, codes.data);
+    if (UsesDevice()) {
+      OffloadedCall call;
+      const MatrixSpan<Code> there = call.Room<Code>(codes.Shape());
+      run(call.In(in.Float32()), call.In(inv_scales), there.data);
+      return call.Out(there, codes);
+    }
+  }
+  QuantizeOnHost(plan,
+                 in.Float32().Span(),
+                 in.Shape(),
+                 layout,
+                 inv_scales.Span(),
+                 codes.Span(),
+                 random,
+                 transpose);
+}
+
+template <typename Code>
+void DequantizeOnHost(const FormatSpec& format,
                       std::span<const Code> codes,
                       MatrixShape shape,
                       ScaleLayout layout,
                       std::span<const float> scales,
                       std::span<float> out) {
-  RequireSize(codes.size(), shape, "Dequantize", "codes");
-  RequireSize(out.size(), shape, "Dequantize", "out");
-  RequireScales(scales.size(), layout, shape, "Dequantize", "scales");
-  RequireCodeBytes(sizeof(Code), format.Bits(), "Dequantize", "codes");
-  if (codes.empty()) return;
-  if constexpr (NUMSIM_HAVE_CUDA) {
-    if (UsesDevice()) return DequantizeOnDevice(format, codes.data(), shape, layout, scales, out);
-  }
   JoinRows(shape, layout);
   const ScaleGrid grid(shape, layout);
   const Pieces pieces(shape);
@@ -267,28 +289,52 @@ void DequantizeMatrix(const FormatSpec& format,
   });
 }
 
+template <typename Code>
+void DequantizeMatrix(const FormatSpec& format,
+                      MatrixSpan<const Code> codes,
+                      const ScaleLayout& layout,
+                      MatrixSpan<const float> scales,
+                      FloatSpan out) {
+  RequireContiguous(out, "Dequantize");
+  RequireSize(codes.Elements(), out.Shape(), "Dequantize", "codes");
+  RequireScales(scales.Elements(), layout, out.Shape(), "Dequantize", "scales");
+  RequireCodeBytes(sizeof(Code), format.Bits(), "Dequantize", "codes");
+  const Place place = OnePlace("Dequantize", {codes.place, scales.place, out.place});
+  if (codes.Empty()) return;
+  if constexpr (NUMSIM_HAVE_CUDA) {
+    if (!place.IsHost()) return cuda::Dequantize(format, codes.data, layout, scales, out);
+    if (UsesDevice()) {
+      OffloadedCall call;
+      const MatrixSpan<float> there = call.Room<float>(out.Shape());
+      cuda::Dequantize(format, call.In(codes).data, layout, call.In(scales), there);
+      call.Out(there, out.Float32());
+      return RoundToElement(out);
+    }
+  }
+  DequantizeOnHost(format, codes.Span(), out.Shape(), layout, scales.Span(), out.Float32().Span());
+  RoundToElement(out);
+}
+
 }  // namespace
 
 void Quantize(const EncodePlan& plan,
-              std::span<const float> in,
-              MatrixShape shape,
+              ConstFloatSpan in,
               const ScaleLayout& layout,
-              std::span<const float> inv_scales,
-              std::span<uint8_t> codes,
+              MatrixSpan<const float> inv_scales,
+              MatrixSpan<uint8_t> codes,
               const ArrayRandom& random,
               bool transpose) {
-  QuantizeMatrix(plan, in, shape, layout, inv_scales, codes, random, transpose);
+  QuantizeMatrix(plan, in, layout, inv_scales, codes, random, transpose);
 }
 
 void Quantize(const EncodePlan& plan,
-              std::span<const float> in,
-              MatrixShape shape,
+              ConstFloatSpan in,
               const ScaleLayout& layout,
-              std::span<const float> inv_scales,
-              std::span<uint16_t> codes,
+              MatrixSpan<const float> inv_scales,
+              MatrixSpan<uint16_t> codes,
               const ArrayRandom& random,
               bool transpose) {
-  QuantizeMatrix(plan, in, shape, layout, inv_scales, codes, random, transpose);
+  QuantizeMatrix(plan, in, layout, inv_scales, codes, random, transpose);
 }
 
 void FakeQuantize(const EncodePlan& plan,
@@ -322,21 +368,33 @@ void FakeQuantize(const EncodePlan& plan,
 }
 
 void Dequantize(const FormatSpec& format,
-                std::span<const uint8_t> codes,
-                MatrixShape shape,
+                MatrixSpan<const uint8_t> codes,
                 const ScaleLayout& layout,
-                std::span<const float> scales,
-                std::span<float> out) {
-  DequantizeMatrix(format, codes, shape, layout, scales, out);
+                MatrixSpan<const float> scales,
+                FloatSpan out) {
+  DequantizeMatrix(format, codes, layout, scales, out);
 }
 
 void Dequantize(const FormatSpec& format,
-                std::span<const uint16_t> codes,
-                MatrixShape shape,
+                MatrixSpan<const uint16_t> codes,
                 const ScaleLayout& layout,
-                std::span<const float> scales,
-                std::span<float> out) {
-  DequantizeMatrix(format, codes, shape, layout, scales, out);
+                MatrixSpan<const float> scales,
+                FloatSpan out) {
+  DequantizeMatrix(format, codes, layout, scales, out);
+}
+
+void Convert(ConstFloatSpan in, FloatSpan out) {
+  RequireContiguous(in, "Convert");
+  RequireContiguous(out, "Convert");
+  RequireSize(out.Elements(), in.Elements(), "Convert", "out");
+  const Place place = OnePlace("Convert", {in.place, out.place});
+  if constexpr (NUMSIM_HAVE_CUDA) {
+    if (!place.IsHost()) return cuda::Convert(in, out);
+  }
+  const bool rounds = out.element != Element::kFloat32;
+  const FormatSpec format = rounds ? kBf16 : kFp32;
+  FakeQuantize(
+      MakeEncodePlan(format, Rounding{}, Overflow::kNonsaturate), in.Float32(), out.Float32());
 }
 
 }  // namespace numsim

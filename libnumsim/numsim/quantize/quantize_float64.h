@@ -24,17 +24,12 @@ class ScaleError : public Error {
 };
 
 // Writes absmax[s] = the largest |x| over the finite elements that share scale s, or 0. Requires
-// in.size() == shape.Elements() and absmax.size() == layout.Count(rows, cols).
-void Absmax(std::span<const double> in,
-            MatrixShape shape,
-            const ScaleLayout& layout,
-            std::span<double> absmax);
+// layout.Count(rows, cols) maxima.
+void Absmax(MatrixSpan<const double> in, const ScaleLayout& layout, std::span<double> absmax);
 
 // Return codes and scales, and their exact values: out = value of the code * scale. Quantize() takes
 // formats of up to 16 bits and the order kInput.
-QuantizedMatrix Quantize(std::span<const double> in,
-                         MatrixShape shape,
-                         const QuantizeOptions& options);
+QuantizedMatrix Quantize(MatrixSpan<const double> in, const QuantizeOptions& options);
 std::vector<float> FakeQuantize(std::span<const double> in,
                                 MatrixShape shape,
                                 const QuantizeOptions& options,

@@ -4,7 +4,7 @@
 #include <cmath>
 
 #include "numsim/backend/backend.h"
-#include "numsim/backend/device_context.h"
+#include "numsim/backend/shared/offload.h"
 #include "numsim/base/parallel.h"
 #include "numsim/base/require.h"
 #include "numsim/cast/cast.h"
@@ -48,7 +48,9 @@ void MakeScalesOf(std::span<const float> in,
                   std::span<float> scales,
                   std::span<float> inv_scales,
                   std::span<float> tensor_scale = {}) {
-  if (options.scale_rule != ScaleRule::kNone) Absmax(in, shape, options.layout, scales);
+  if (options.scale_rule != ScaleRule::kNone) {
+    Absmax(HostMatrix(in, shape), options.layout, scales);
+  }
   ScaleFactory maker(options.format, options.scale_rule);
   if (TakesTensorMaximum(options.scale_rule)) {
     maker = maker.ForTensor(scales.empty() ? 0 : *std::ranges::max_element(scales));
@@ -58,8 +60,8 @@ void MakeScalesOf(std::span<const float> in,
 }
 
 // Checks the arguments of a call that writes codes.
-void CheckCall(In<float> in, const QuantizeOptions& options, const char* function) {
-  NUMSIM_REQUIRE(in.Contiguous(), "{}: stride {}, expected {}", function, in.stride, in.cols);
+void CheckCall(ConstFloatSpan in, const QuantizeOptions& options, const char* function) {
+  RequireContiguous(in, function);
   RequireLayout(options.layout, function);
   NUMSIM_REQUIRE(options.format.Bits() <= 16,
                  "{}: the format {} has {} bits, expected at most 16",
@@ -67,24 +69,6 @@ void CheckCall(In<float> in, const QuantizeOptions& options, const char* functio
                  ToString(options.format),
                  options.format.Bits());
   MakeEncodePlan(options.format, options.rounding, options.overflow);  // checks the rounding
-}
-
-// Prepares the matrix for new codes and scales at a place, whatever it contained before.
-void Prepare(Place place,
-             MatrixShape shape,
-             const QuantizeOptions& options,
-             bool two_levels,
-             QuantizedMatrix& result) {
-  if (result.place() != place) result = QuantizedMatrix(place);
-  result.format = options.format;
-  result.shape = shape;
-  result.layout = options.layout;
-  result.order = options.order;
-  const size_t bytes = shape.Elements() * static_cast<size_t>(options.format.StorageBytes());
-  result.codes.Resize(1, result.HasCodes() ? bytes : 0);
-  result.transposed.Resize(1, result.HasTransposed() ? bytes : 0);
-  result.scales.Resize(1, options.layout.Count(shape.rows, shape.cols));
-  result.tensor_scale.Resize(1, two_levels ? 1 : 0);
 }
 
 // Calls act(codes) with an array of bytes as codes of the format.
@@ -98,22 +82,26 @@ void WithCodes(const FormatSpec& format, MatrixSpan<Bytes> bytes, const Act& act
   }
 }
 
+// Copies codes and scales, perhaps to another place.
+void CopyParts(const QuantizedMatrix& from, QuantizedMatrix& to) {
+  const auto copy = []<typename T>(const Buffer<T>& part, Buffer<T>& result) {
+    CopyMatrix<T>(part.View(), result.Renew(part.View().rows, part.View().cols));
+  };
+  copy(from.codes, to.codes);
+  copy(from.transposed, to.transposed);
+  copy(from.scales, to.scales);
+  copy(from.tensor_scale, to.tensor_scale);
+}
+
 // Writes the codes of the matrix under the given inverse scales.
 void QuantizeWith(std::span<const float> inv_scales,
-                  In<float> in,
+                  ConstFloatSpan in,
                   const QuantizeOptions& options,
                   QuantizedMatrix& result) {
   const EncodePlan plan = MakeEncodePlan(options.format, options.rounding, options.overflow);
   const auto write = [&](Buffer<uint8_t>& to, bool transpose) {
     WithCodes(options.format, to.View(), [&](auto codes) {
-      Quantize(plan,
-               in.Span(),
-               in.Shape(),
-               options.layout,
-               inv_scales,
-               codes,
-               options.random,
-               transpose);
+      Quantize(plan, in, options.layout, inv_scales, codes, options.random, transpose);
     });
   };
   if (result.HasCodes()) write(result.codes, false);
@@ -160,11 +148,11 @@ void QuantizeBands(size_t rows,
         const auto values = in.subspan(at, band.Elements());
         const auto absmax = scales.subspan(b * scales_of_band, count);
         const auto inv_scales = all_inv_scales.subspan(b * scales_of_band, count);
-        Absmax(values, band, layout, absmax);
+        const auto matrix = HostMatrix(values, band);
+        Absmax(matrix, layout, absmax);
         MakeScales(maker, absmax, inv_scales);
         Quantize(plan,
-                 values,
-                 band,
+                 matrix,
                  layout,
                  inv_scales,
                  codes.subspan(at, band.Elements()),
@@ -174,38 +162,37 @@ void QuantizeBands(size_t rows,
   });
 }
 
-void PrepareUnder(In<float> in, const QuantizeOptions& options, QuantizedMatrix& result) {
+void PrepareUnder(ConstFloatSpan in, const QuantizeOptions& options, QuantizedMatrix& result) {
   CheckCall(in, options, "QuantizeUnder");
   NUMSIM_REQUIRE(options.layout.granularity == Granularity::kTensor,
                  "QuantizeUnder: one scale for the layout {}, expected tensor",
                  ToString(options.layout));
-  Prepare(in.place, in.Shape(), options, false, result);
+  QuantizeOptions given = options;
+  given.scale_rule = ScaleRule::kNone;
+  Prepare(in.place, in.Shape(), given, result);
 }
 
 void QuantizeUnderOne(const Scale& scale,
-                      In<float> in,
+                      ConstFloatSpan in,
                       const QuantizeOptions& options,
                       QuantizedMatrix& result) {
   PrepareUnder(in, options, result);
   if constexpr (NUMSIM_HAVE_CUDA) {
-    if (!in.place.IsHost()) return QuantizeUnderOnDevice(scale, in, options, result);
+    if (!in.place.IsHost()) return cuda::QuantizeUnder(scale, in, options, result);
   }
   result.scales.Span()[0] = scale.scale;
   QuantizeWith(std::span(&scale.inv_scale, 1), in, options, result);
 }
 
-void CheckDecode(const char* function, const QuantizedMatrix& matrix, In<float> out) {
-  NUMSIM_REQUIRE(matrix.HasCodes(), "{}: the codes are transposed, expected in order", function);
-  NUMSIM_REQUIRE(matrix.place() == out.place && out.Contiguous() && out.rows == matrix.shape.rows &&
-                     out.cols == matrix.shape.cols,
-                 "{}: {} x {} codes on the {} to {} x {} values on the {}",
-                 function,
-                 matrix.shape.rows,
-                 matrix.shape.cols,
-                 ToString(matrix.place()),
-                 out.rows,
-                 out.cols,
-                 ToString(out.place));
+// Checks the arguments of a call that decodes. Returns `out` with the shape of the matrix.
+FloatSpan CheckDecode(const char* function, const QuantizedSpan& matrix, FloatSpan out) {
+  RequireContiguous(out, function);
+  RequireSize(out.Elements(), matrix.shape, function, "out");
+  const auto bytes = static_cast<size_t>(matrix.format.StorageBytes());
+  RequireSize(matrix.codes.Elements() / bytes, matrix.shape, function, "codes");
+  RequireScales(matrix.scales.Elements(), matrix.layout, matrix.shape, function, "scales");
+  OnePlace(function, {matrix.codes.place, matrix.scales.place, out.place});
+  return {out.data, matrix.shape, out.place, out.element};
 }
 
 }  // namespace
@@ -220,49 +207,61 @@ std::span<const uint16_t> QuantizedMatrix::Codes16() const {
   return {reinterpret_cast<const uint16_t*>(bytes.data()), bytes.size() / 2};
 }
 
-QuantizedMatrix Quantize(std::span<const float> in,
-                         MatrixShape shape,
-                         const QuantizeOptions& options) {
+QuantizedSpan::QuantizedSpan(const QuantizedMatrix& matrix)
+    : QuantizedSpan(
+          matrix.format, matrix.shape, matrix.layout, matrix.codes.View(), matrix.scales.View()) {
+  NUMSIM_REQUIRE(matrix.HasCodes(), "QuantizedSpan: the codes are transposed, expected in order");
+}
+
+void Prepare(Place place,
+             MatrixShape shape,
+             const QuantizeOptions& options,
+             QuantizedMatrix& result) {
+  if (result.place() != place) result = QuantizedMatrix(place);
+  result.format = options.format;
+  result.shape = shape;
+  result.layout = options.layout;
+  result.order = options.order;
+  const size_t bytes = shape.Elements() * static_cast<size_t>(options.format.StorageBytes());
+  result.codes.Renew(result.HasCodes() ? bytes : 0);
+  result.transposed.Renew(result.HasTransposed() ? bytes : 0);
+  result.scales.Renew(options.layout.Count(shape.rows, shape.cols));
+  result.tensor_scale.Renew(TakesTensorMaximum(options.scale_rule) ? 1 : 0);
+}
+
+QuantizedMatrix Quantize(ConstFloatSpan in, const QuantizeOptions& options) {
   QuantizedMatrix result;
-  QuantizeInto(in, shape, options, result);
+  QuantizeInto(in, options, result);
   return result;
 }
 
-void QuantizeInto(std::span<const float> in,
-                  MatrixShape shape,
-                  const QuantizeOptions& options,
-                  QuantizedMatrix& result) {
-  RequireSize(in.size(), shape, "Quantize", "in");
-  QuantizeInto(HostMatrix(in, shape), options, result);
-}
-
-void QuantizeInto(In<float> in, const QuantizeOptions& options, QuantizedMatrix& result) {
+void QuantizeInto(ConstFloatSpan in, const QuantizeOptions& options, QuantizedMatrix& result) {
   CheckCall(in, options, "Quantize");
   if constexpr (NUMSIM_HAVE_CUDA) {
-    if (in.place.IsHost() && UsesDevice()) {
-      Buffer<float> copy(ThreadPlace());
-      CopyMatrix<float>(in, copy.Resize(in.rows, in.cols));
-      QuantizedMatrix there(copy.place());
-      QuantizeInto(copy.View(), options, there);
-      result = OnHost(there);
-      return;
+    if (Offloads(in.place)) {
+      OffloadedCall call;
+      QuantizedMatrix there(call.place());
+      QuantizeInto(call.In(in.Float32()), options, there);
+      Prepare(in.place, in.Shape(), options, result);
+      return CopyParts(there, result);
     }
   }
-  Prepare(in.place, in.Shape(), options, TakesTensorMaximum(options.scale_rule), result);
+  Prepare(in.place, in.Shape(), options, result);
   if constexpr (NUMSIM_HAVE_CUDA) {
-    if (!in.place.IsHost()) return QuantizeOnDevice(in, options, result);
+    if (!in.place.IsHost()) return cuda::QuantizeInto(in, options, result);
   }
   const size_t rows = BandRows(in.Shape(), options);
-  if (rows != 0) return QuantizeBands(rows, in.Span(), in.Shape(), options, result);
+  const std::span<const float> values = in.Float32().Span();
+  if (rows != 0) return QuantizeBands(rows, values, in.Shape(), options, result);
   const std::span<float> scales = result.scales.Span();
   const std::span<float> inv_scales = InvScaleScratch(scales.size());
   const std::span<float> tensor_scale = result.tensor_scale.Span();
-  MakeScalesOf(in.Span(), in.Shape(), options, scales, inv_scales, tensor_scale);
+  MakeScalesOf(values, in.Shape(), options, scales, inv_scales, tensor_scale);
   QuantizeWith(inv_scales, in, options, result);
 }
 
 void QuantizeUnder(const Scale& scale,
-                   In<float> in,
+                   ConstFloatSpan in,
                    const QuantizeOptions& options,
                    QuantizedMatrix& result) {
   NUMSIM_REQUIRE(std::isfinite(scale.scale) && std::isfinite(scale.inv_scale),
@@ -273,7 +272,7 @@ void QuantizeUnder(const Scale& scale,
 }
 
 void QuantizeUnder(DelayedScale& delayed,
-                   In<float> in,
+                   ConstFloatSpan in,
                    const QuantizeOptions& options,
                    QuantizedMatrix& result) {
   NUMSIM_REQUIRE(delayed.place() == in.place,
@@ -283,35 +282,37 @@ void QuantizeUnder(DelayedScale& delayed,
   if constexpr (NUMSIM_HAVE_CUDA) {
     if (!in.place.IsHost()) {
       PrepareUnder(in, options, result);
-      return QuantizeUnderOnDevice(delayed, in, options, result);
+      return cuda::QuantizeUnder(delayed, in, options, result);
     }
   }
   QuantizeUnderOne(delayed.Current(), in, options, result);
-  delayed.Record(AbsmaxOfAll(in.Span()));
+  delayed.Record(AbsmaxOfAll(in.Float32().Span()));
 }
 
-void Dequantize(const QuantizedMatrix& matrix, std::span<float> out) {
-  RequireSize(out.size(), matrix.shape, "Dequantize", "out");
-  Dequantize(matrix, HostMatrix(out, matrix.shape));
-}
-
-void Dequantize(const QuantizedMatrix& matrix, MatrixSpan<float> out) {
-  CheckDecode("Dequantize", matrix, out);
+void Dequantize(const QuantizedSpan& matrix, FloatSpan out) {
+  const FloatSpan to = CheckDecode("Dequantize", matrix, out);
   if constexpr (NUMSIM_HAVE_CUDA) {
-    if (!out.place.IsHost()) return DequantizeOnDevice(matrix, true, out);
+    if (!out.place.IsHost()) return cuda::Dequantize(matrix, true, to);
   }
-  WithCodes(matrix.format, matrix.codes.View(), [&](auto codes) {
-    Dequantize(matrix.format, codes, matrix.shape, matrix.layout, matrix.Scales(), out.Span());
+  WithCodes(matrix.format, matrix.codes, [&](auto codes) {
+    Dequantize(matrix.format, codes, matrix.layout, matrix.scales, to);
   });
 }
 
-void DecodeCodes(const QuantizedMatrix& matrix, MatrixSpan<float> out) {
-  CheckDecode("DecodeCodes", matrix, out);
+void DecodeCodes(const QuantizedSpan& matrix, FloatSpan out) {
+  const FloatSpan to = CheckDecode("DecodeCodes", matrix, out);
   if constexpr (NUMSIM_HAVE_CUDA) {
-    if (!out.place.IsHost()) return DequantizeOnDevice(matrix, false, out);
+    if (!out.place.IsHost()) return cuda::Dequantize(matrix, false, to);
   }
-  WithCodes(matrix.format, matrix.codes.View(), [&](auto codes) {
-    Decode(matrix.format, codes, out.Span());
+  if (out.element == Element::kFloat32) {
+    WithCodes(matrix.format, matrix.codes, [&](auto codes) {
+      Decode(matrix.format, codes, to.Float32());
+    });
+    return;
+  }
+  constexpr float kOne = 1;
+  WithCodes(matrix.format, matrix.codes, [&](auto codes) {
+    Dequantize(matrix.format, codes, ScaleLayout{}, std::span(&kOne, 1), to);
   });
 }
 
@@ -335,14 +336,7 @@ QuantizedMatrix OnHost(const QuantizedMatrix& matrix) {
   result.shape = matrix.shape;
   result.layout = matrix.layout;
   result.order = matrix.order;
-  const auto copy = [](const auto& from, auto& to) {
-    using T = std::remove_const_t<std::remove_pointer_t<decltype(from.View().data)>>;
-    CopyMatrix<T>(from.View(), to.Resize(from.View().rows, from.View().cols));
-  };
-  copy(matrix.codes, result.codes);
-  copy(matrix.transposed, result.transposed);
-  copy(matrix.scales, result.scales);
-  copy(matrix.tensor_scale, result.tensor_scale);
+  CopyParts(matrix, result);
   return result;
 }
 

@@ -6,7 +6,7 @@
 #include <span>
 #include <vector>
 
-#include "numsim/backend/matrix.h"
+#include "numsim/backend/float_matrix.h"
 #include "numsim/quantize/delayed_scale.h"
 #include "numsim/quantize/quantize.h"
 #include "numsim/quantize/scale.h"
@@ -66,53 +66,62 @@ struct QuantizedMatrix {
   std::span<const float> Scales() const { return scales.Span(); }
 };
 
-// A quantised matrix in memory that somebody else owns, such as arrays of another library: what
-// MatrixSpan is to Buffer. The codes are in the order of the input.
+// A view of a quantised matrix, such as one in arrays of another library: what MatrixSpan is to
+// Buffer. The codes are in the order of the input.
 struct QuantizedSpan {
   FormatSpec format = {};
   MatrixShape shape = {};
   ScaleLayout layout = {};
   MatrixSpan<const uint8_t> codes;  // bytes: shape.Elements() codes of one or two bytes each
   MatrixSpan<const float> scales;   // layout.Count(rows, cols), at the place of the codes
+
+  QuantizedSpan() = default;
+  QuantizedSpan(FormatSpec code_format,
+                MatrixShape matrix,
+                ScaleLayout groups,
+                MatrixSpan<const uint8_t> bytes,
+                MatrixSpan<const float> factors)
+      : format(code_format), shape(matrix), layout(groups), codes(bytes), scales(factors) {}
+  // Requires codes in the order of the input.
+  QuantizedSpan(const QuantizedMatrix& matrix);
 };
 
 // Quantises the matrix where it lies, with the scales of options.scale_rule. Requires a contiguous
-// matrix and a format of at most 16 bits. The memory of `result` is reused if it is at that place.
-// Its previous contents do not matter; if an argument is invalid, they stay. On a device no call
-// waits, except when a buffer must grow.
-void QuantizeInto(In<float> in, const QuantizeOptions& options, QuantizedMatrix& result);
+// matrix and a format of at most 16 bits. The memory of `result` is reused if it is at that place;
+// to have the result in memory of the caller, let its buffers borrow that (Buffer::Borrow). Its
+// previous contents do not matter; if an argument is invalid, they stay. On a device no call waits,
+// except when a buffer must grow.
+void QuantizeInto(ConstFloatSpan in, const QuantizeOptions& options, QuantizedMatrix& result);
 
-// Do the same for values on the host. Require in.size() == shape.Elements().
-void QuantizeInto(std::span<const float> in,
-                  MatrixShape shape,
-                  const QuantizeOptions& options,
-                  QuantizedMatrix& result);
-QuantizedMatrix Quantize(std::span<const float> in,
-                         MatrixShape shape,
-                         const QuantizeOptions& options);
+// Gives `result` the memory for what QuantizeInto writes for a matrix of that shape at that place,
+// with uninitialised codes and scales.
+void Prepare(Place place,
+             MatrixShape shape,
+             const QuantizeOptions& options,
+             QuantizedMatrix& result);
+
+// Returns the same in a new matrix.
+QuantizedMatrix Quantize(ConstFloatSpan in, const QuantizeOptions& options);
 
 // Do what QuantizeInto does, but under a given scale, such as one of another tensor or an earlier
 // step. Require the layout kTensor and a finite scale and inverse. options.scale_rule is not read. The
 // second form quantises under the current scale of `delayed`, whose state is at the place of the
 // matrix, and then records the absolute maximum of the matrix.
 void QuantizeUnder(const Scale& scale,
-                   In<float> in,
+                   ConstFloatSpan in,
                    const QuantizeOptions& options,
                    QuantizedMatrix& result);
 void QuantizeUnder(DelayedScale& delayed,
-                   In<float> in,
+                   ConstFloatSpan in,
                    const QuantizeOptions& options,
                    QuantizedMatrix& result);
 
-// Writes out(r, c) = the value of the code * its scale, rounded to float32, at the place of the
-// matrix; if `out` is bf16, then rounded to that (nearest even, nonsaturating). Requires codes in
-// the order of the input and a contiguous `out` of the matrix's shape.
-void Dequantize(const QuantizedMatrix& matrix, MatrixSpan<float> out);
-// Does the same on the host.
-void Dequantize(const QuantizedMatrix& matrix, std::span<float> out);
+// Writes out(r, c) = the value of the code * its scale, rounded to float32 and then to the element of
+// `out`, at the place of the matrix. Requires a contiguous `out` with as many elements.
+void Dequantize(const QuantizedSpan& matrix, FloatSpan out);
 
 // Writes the same without the scales: out(r, c) = the value of the code.
-void DecodeCodes(const QuantizedMatrix& matrix, MatrixSpan<float> out);
+void DecodeCodes(const QuantizedSpan& matrix, FloatSpan out);
 
 // Returns the codes of e4m3fn of the scales of the groups under two levels of scales: scale i is
 // fl32(the value of code i * tensor_scale). In the order of `scales`. Requires a matrix on the host

@@ -50,6 +50,7 @@ Trainer::Parts::Parts(const TrainConfig& given, std::shared_ptr<const DataSource
   FitToData(config, data->shape());
   data->CheckBatch(PartSize(), config.model.context);
   model = MakeModel<float>(config.model, config.linear, config.train.seed);
+  model->CheckBatch(PartSize());
   optimizer = std::make_unique<Optimizer>(
       config.optimizer, config.loss_scaler, model->parameters(), config.train.seed);
   what_if.emplace(config.what_if, config.train.seed, *model, observer);

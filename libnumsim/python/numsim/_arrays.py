@@ -1,39 +1,107 @@
 """Kinds of arrays: what comes in, and how a result of the same kind goes out.
 
 NumPy arrays (also of the dtypes of ml_dtypes), tensors of PyTorch and any array with `__dlpack__`
-are taken without a copy if they are contiguous, in host memory and in its byte order. Lists and
-numbers become float64, or `Exact` where float64 does not hold them (_numbers.py). Arrays of a CUDA
-device are the matter of _device.py.
+are taken without a copy if they are contiguous and in this machine's byte order. Those in host
+memory become NumPy arrays; those of a CUDA device stay arrays of their library (_device.py). Lists
+and numbers become float64, or `Exact` where float64 does not hold them (_numbers.py).
 """
 
 import collections.abc
+import contextlib
 import math
 import sys
 
 import numpy as np
 
-from numsim import _core, _formats, _gradients, _numbers
+from numsim import _core, _device, _formats, _gradients, _numbers
 from numsim._numbers import F32, F64, LONG, Exact
 
+FLOATS = ("float32", "float64")
 UINTS = ("uint8", "uint16", "uint32")  # of codes
-HOST = (1, 3)  # DLPack's kDLCPU and kDLCUDAHost
+_NO_CONTEXT = contextlib.nullcontext()
+
+
+class Host:
+    """NumPy arrays in host memory, with the calls of _device.Library."""
+
+    __slots__ = ("give",)
+    on_device = False
+
+    def __init__(self, give):
+        self.give = give  # makes a result of the caller's kind of (array, format or None)
+
+    @staticmethod
+    def call():
+        return _NO_CONTEXT
+
+    @staticmethod
+    def shown(x):
+        return x
+
+    finish = shown
+    empty = staticmethod(np.empty)
+    count = staticmethod(np.count_nonzero)
+
+    @staticmethod
+    def dtype(x):
+        return x.dtype
+
+    @staticmethod
+    def is_packed(x):
+        return x.flags.c_contiguous
+
+    @staticmethod
+    def packed(x):
+        return np.asarray(x, order="C")
+
+    @staticmethod
+    def read_only(x):
+        view = x.view()
+        view.flags.writeable = False
+        return view
+
+    @staticmethod
+    def number(x):
+        return float(x[0])
+
+    @staticmethod
+    def words(words):
+        if _device.on_device(words):
+            raise ValueError("rounding: random_bits are on a device, and the numbers are not")
+        array = np.asarray(words)
+        good = array.dtype.kind == "u" or (
+            array.dtype.kind == "i" and (not array.size or array.min() >= 0)
+        )
+        if not good:
+            found = "negative integers" if array.dtype.kind == "i" else array.dtype.name
+            raise TypeError(f"rounding: random_bits: expected unsigned integers, found {found}")
+        return np.asarray(array, np.uint32, order="C")
 
 
 class Taken:
-    """An input as a NumPy array: its numbers, or codes of `format`; and how to return a result.
+    """An input as an array of a library, Host or one of _device.py: numbers, or codes of `format`.
 
     `array` is an Exact where float64 does not hold the numbers.
     """
 
-    __slots__ = ("array", "format", "give", "typed")
+    __slots__ = ("array", "format", "library", "typed")
 
-    def __init__(self, array, format, give, typed=True):
+    def __init__(self, array, format, library, typed=True):
         self.array = array
         self.format = format  # None for numbers
-        self.give = give  # makes a result of the input's kind of (array, format or None)
+        self.library = library
         self.typed = typed  # whether the input had a dtype of floats
 
-    dtype_name = property(lambda self: self.array.dtype.name)
+    shape = property(lambda self: tuple(self.array.shape))
+    dtype = property(lambda self: self.library.dtype(self.array))  # NumPy's
+
+    def packed(self):
+        """Returns the array without gaps between its elements."""
+        return self.library.packed(self.array)
+
+    def give(self, array, format=None):
+        """Returns a result, numbers or codes of `format`, as an array of the input's kind."""
+        return self.library.give(array, format)
 
 
 def is_plain(x):
@@ -41,28 +109,31 @@ def is_plain(x):
     return type(x) is np.ndarray and (x.dtype is F32 or x.dtype is F64) and x.flags.c_contiguous
 
 
-def take(x, name):
-    """Returns `x` as a Taken. `name` is the argument's name in errors."""
+def take(x, name, anywhere=False):
+    """Returns `x` as a Taken. `name` is the argument's name in errors.
+
+    An array of a device is refused unless it may be `anywhere`.
+    """
     if isinstance(x, np.ndarray):
-        return _take_numpy(x, name, give_numpy)
+        return _take_numpy(x, name, NUMPY)
     if _gradients.is_traced(x):
         raise TypeError(
             f"{name}: JAX traces this call (jit, grad, vmap), and numsim.round alone can be traced; "
             "make it outside, or by jax.pure_callback"
         )
     if hasattr(x, "__dlpack__") and not isinstance(x, np.generic):
-        return _take_foreign(x, name)
+        return _take_foreign(x, name, anywhere)
     if type(x) is float or _numbers.is_number(x):
         return _take_number(x, name)
     if isinstance(x, collections.abc.Sequence) and not isinstance(x, (str, bytes, bytearray)):
-        return _take_objects(_as_objects(x, name), name, give_numpy)
+        return _take_objects(_as_objects(x, name), name, NUMPY)
     try:
         array = np.asarray(x)
     except (TypeError, ValueError):
         raise TypeError(f"{name}: expected an array of floats, found {type(x).__name__}") from None
     if array.dtype == object and not array.ndim:
         raise TypeError(f"{name}: expected an array of floats, found {type(x).__name__}")
-    return _take_numpy(array, name, give_numpy)
+    return _take_numpy(array, name, NUMPY)
 
 
 def native(x):
@@ -82,43 +153,43 @@ def _as_objects(x, name):
 
 def _take_number(x, name):
     if isinstance(x, np.generic) and x.dtype.kind in "iu":
-        return Taken(_numbers.of_integers(np.asarray(x)), None, _give_scalar, False)
+        return Taken(_numbers.of_integers(np.asarray(x)), None, _SCALAR, False)
     if isinstance(x, np.longdouble):
-        return Taken(_numbers.of_long(np.asarray(x)), None, _give_long, False)
+        return Taken(_numbers.of_long(np.asarray(x)), None, _LONG_SCALAR, False)
     if isinstance(x, (float, np.generic)):
-        return Taken(np.asarray(x, F64), None, _give_scalar, False)
+        return Taken(np.asarray(x, F64), None, _SCALAR, False)
     one = np.empty((), object)
     one[()] = x
-    return _take_objects(one, name, _give_scalar)
+    return _take_objects(one, name, _SCALAR)
 
 
-def _take_objects(x, name, give):
-    return Taken(_numbers.of_objects(x, name), None, give, False)
+def _take_objects(x, name, host):
+    return Taken(_numbers.of_objects(x, name), None, host, False)
 
 
-def _take_numpy(x, name, give):
+def _take_numpy(x, name, host):
     dtype = x.dtype
     if dtype is F32 or dtype is F64:
-        return Taken(x, None, give)
+        return Taken(x, None, host)
     x = native(x)
     dtype = x.dtype
     if dtype == F32 or dtype == F64:  # with metadata
-        return Taken(x.astype(F32 if dtype == F32 else F64), None, give)
+        return Taken(x.astype(F32 if dtype == F32 else F64), None, host)
     if dtype == np.int8:
-        return Taken(x.view(np.uint8), _formats.format("int8"), give)
+        return Taken(x.view(np.uint8), _formats.format("int8"), host)
     if dtype.kind == "i" or dtype == np.uint64:
-        return Taken(_numbers.of_integers(x), None, give, False)
+        return Taken(_numbers.of_integers(x), None, host, False)
     if dtype == LONG:
-        return Taken(_numbers.of_long(x), None, _as_long(give))
+        return Taken(_numbers.of_long(x), None, Host(_as_long(host.give)))
     if dtype.kind == "O":
-        return _take_objects(x, name, give)
+        return _take_objects(x, name, host)
     if dtype.name == "float16" or (dtype.kind in "Vf" and hasattr(dtype.type, "dtype")):
         try:
             format = _formats.of_dtype(dtype.name)
         except ValueError:
             format = None
         if format is not None and format.code_dtype.itemsize == dtype.itemsize:
-            return Taken(x.view(format.code_dtype), format, give)
+            return Taken(x.view(format.code_dtype), format, host)
     raise TypeError(
         f"{name}: expected float64, float32, float16 or a dtype of ml_dtypes that is a format, "
         f"found {dtype.name}{_what_to_do(dtype)}"
@@ -150,29 +221,49 @@ def _as_long(give):
     return lambda array, format: give(array.astype(LONG) if array.dtype is F64 else array, format)
 
 
-_give_long = _as_long(_give_scalar)
+NUMPY = Host(give_numpy)
+_SCALAR = Host(_give_scalar)
+_LONG_SCALAR = Host(_as_long(_give_scalar))
 
 
 def require_host(x, name):
-    """Raises ValueError if an array with __dlpack__ is not in host memory."""
-    device = x.__dlpack_device__()
-    if int(device[0]) not in HOST:
+    """Raises ValueError if `x` is an array outside host memory."""
+    if _device.on_device(x):
+        kind = int(x.__dlpack_device__()[0])
         raise ValueError(
-            f"{name}: the array is on a device (DLPack device type {int(device[0])}), and this call "
-            f"has no device path: pass {name}.cpu(), or an array in host memory"
+            f"{name}: the array is on a device (DLPack device type {kind}), and this call has no "
+            f"device path: pass {name}.cpu(), or an array in host memory"
         )
 
 
-def _take_foreign(x, name):
+def _take_foreign(x, name, anywhere):
+    if anywhere and _device.on_device(x):
+        expected = "expected float32, float64 or a dtype that is a format"
+        return _take_there(x, name, FLOATS, expected)
     require_host(x, name)
-    give = _giver(x)
-    if give is _give_torch:
-        return _take_torch(x.detach(), name)
+    host = Host(_giver(x))
+    if host.give is _give_torch:
+        return _take_torch(x.detach(), name, host)
     try:
         array = np.from_dlpack(x)
     except (BufferError, RuntimeError, TypeError):
         array = np.asarray(x)  # dtypes that NumPy's DLPack does not know, such as JAX's bfloat16
-    return _take_numpy(array, name, give)
+    return _take_numpy(array, name, host)
+
+
+def _take_there(x, name, plain, expected):
+    """An array of a device as a Taken: of the dtypes `plain`, or one that is a format."""
+    library = _device.library_of(x, name)
+    kind, array = library.dtype_name(x), library.values(x)
+    if kind in plain:
+        return Taken(array, None, library)
+    try:
+        format = None if kind in FLOATS else _formats.of_dtype(kind)
+    except (TypeError, ValueError):
+        format = None
+    if format is None:
+        raise TypeError(f"{name}: {expected}, found {kind}")
+    return Taken(library.view(array, format.code_dtype), format, library)
 
 
 def _giver(x):
@@ -192,39 +283,26 @@ def _giver(x):
     return give
 
 
-def _take_torch(x, name):
+def _take_torch(x, name, host):
     torch = sys.modules["torch"]
     kind = str(x.dtype).removeprefix("torch.")
-    if kind in ("float32", "float64"):
-        return Taken(np.from_dlpack(x), None, _give_torch)
+    if kind in FLOATS:
+        return Taken(np.from_dlpack(x), None, host)
     try:
         format = _formats.of_dtype(kind)
         codes = {1: torch.uint8, 2: torch.int16}[format.code_dtype.itemsize]
     except (ValueError, KeyError):
         raise TypeError(f"{name}: expected a tensor of floats, found {x.dtype}") from None
     array = np.from_dlpack(x.view(codes)).view(format.code_dtype)
-    return Taken(array, format, _give_torch)
+    return Taken(array, format, host)
 
 
 def _give_torch(result, format):
     torch = sys.modules["torch"]
     if format is None:
         return torch.from_dlpack(result)
-    name = torch_name(format)
-    if name is None:
-        raise ValueError(
-            f"format: torch has no dtype for {format.name}; encode serves every format"
-        )
     plain = result.view(np.int16) if result.dtype.itemsize == 2 else result
-    return torch.from_dlpack(plain).view(getattr(torch, name))
-
-
-def torch_name(format):
-    """The name of torch's dtype of a format, or None."""
-    if format.name in ("bf16", "fp16"):
-        return {"bf16": "bfloat16", "fp16": "float16"}[format.name]
-    name = f"float8_{format.name}"
-    return name if hasattr(sys.modules["torch"], name) else None
+    return torch.from_dlpack(plain).view(_device.torch_dtype(format))
 
 
 def matrix_shape(shape: tuple[int, ...]) -> tuple[int, int]:
@@ -233,31 +311,34 @@ def matrix_shape(shape: tuple[int, ...]) -> tuple[int, int]:
     return rows, math.prod(shape) // rows if rows else 0
 
 
-def take_codes(codes, name, given=None):
+def take_codes(codes, name, given=None, anywhere=False):
     """Returns codes as a Taken whose format is None unless the dtype tells it.
 
     Raw bytes (void, as NumPy reads dtypes that it does not know) are codes of the format `given`.
     """
     foreign = not isinstance(codes, np.ndarray) and hasattr(codes, "__dlpack__")
+    if foreign and anywhere and not _gradients.is_traced(codes) and _device.on_device(codes):
+        expected = f"on a device, expected {', '.join(UINTS)} or a dtype that is a format"
+        return _take_there(codes, name, UINTS, expected)
     if _gradients.is_traced(codes) or (foreign and "float" in str(codes.dtype)):
         return take(codes, name)
     if foreign and not isinstance(codes, np.generic):
         require_host(codes, name)
-        array, give = np.from_dlpack(codes), _giver(codes)
+        array, host = np.from_dlpack(codes), Host(_giver(codes))
     else:
-        array, give = native(np.asarray(codes)), give_numpy
+        array, host = native(np.asarray(codes)), NUMPY
     if given is not None and array.dtype.type is np.void and array.dtype.names is None:
         if array.dtype.itemsize != given.code_dtype.itemsize:
             raise TypeError(
                 f"{name}: expected {given.code_dtype.itemsize} bytes for a code of {given.name}, "
                 f"found {array.dtype.itemsize}"
             )
-        return Taken(array.view(given.code_dtype), None, give)
+        return Taken(array.view(given.code_dtype), None, host)
     if array.dtype == np.int8 and (given is None or given.name == "int8"):
-        return Taken(array.view(np.uint8), _formats.format("int8"), give)
+        return Taken(array.view(np.uint8), _formats.format("int8"), host)
     if array.dtype.kind in "iu":
-        return Taken(array, None, give)
-    taken = _take_numpy(array, name, give)
+        return Taken(array, None, host)
+    taken = _take_numpy(array, name, host)
     if taken.format is None:
         raise TypeError(
             f"{name}: expected unsigned integers or a dtype that is a format, "
@@ -266,26 +347,42 @@ def take_codes(codes, name, given=None):
     return taken
 
 
-def float32_of(x, name):
-    """Returns (`x` as contiguous float32, Taken). Values of small dtypes widen exactly.
+def words_of(library, words, shape):
+    """Returns the caller's random bits of numbers of a shape, shown to _core; None without them."""
+    if words is None:
+        return None
+    array = library.words(words)
+    if tuple(array.shape) != tuple(shape):
+        expected, found = tuple(shape), tuple(array.shape)
+        raise ValueError(f"rounding: random_bits: expected shape {expected}, found {found}")
+    return library.shown(array)
 
-    Numbers without a dtype of floats, such as lists, are taken if float32 holds each of them.
+
+def decoded(library, codes, format):
+    """Returns the values of packed codes as float32."""
+    with library.call() as context:
+        out = library.empty(codes.shape, F32)
+        _core.decode(format.spec, library.shown(codes), library.shown(out), context)
+        return library.finish(out)
+
+
+def float32_of(x, name):
+    """Returns (`x` as contiguous float32, Taken) of an array in host memory, a list or a number.
+
+    Values of small dtypes widen exactly. Numbers without a dtype of floats, such as lists, are taken
+    if float32 holds each of them.
     """
     taken = take(x, name)
     return widened(taken, name), taken
 
 
 def widened(taken, name):
-    """The numbers of a Taken as contiguous float32."""
-    array = taken.array
-    if taken.format is None and type(array) is Exact or array.dtype is F64:
-        return _narrowed(taken, name)
-    array = np.asarray(array, order="C")
+    """Returns the numbers of a Taken as contiguous float32."""
     if taken.format is not None:
-        out = np.empty(array.shape, F32)
-        _core.decode(taken.format.spec, array, out)
-        return out
-    return array
+        return decoded(taken.library, taken.packed(), taken.format)
+    if type(taken.array) is not Exact and taken.dtype is F32:
+        return taken.packed()
+    return _narrowed(taken, name)
 
 
 def _narrowed(taken, name):

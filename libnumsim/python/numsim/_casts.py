@@ -6,10 +6,21 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from numsim import _core, _device, _gradients
-from numsim._arrays import F32, F64, Exact, is_plain, take, take_codes, widened
-from numsim._formats import Format, FormatLike, format as format_of, holds
-from numsim._rounding import SR, plan_of, plan_there, require_words
+from numsim import _core, _gradients
+from numsim._arrays import (
+    F32,
+    F64,
+    NUMPY,
+    Exact,
+    decoded,
+    is_plain,
+    take,
+    take_codes,
+    widened,
+    words_of,
+)
+from numsim._formats import Format, FormatLike, format as format_of, holds, numpy_dtype
+from numsim._rounding import SR, plan_of
 
 ArrayT = TypeVar("ArrayT")  # a kind of arrays: what comes in goes out
 
@@ -51,33 +62,60 @@ def round(
             )
         if _gradients.is_traced(x):
             return _gradients.round_of_jax(x, round, f, rounding, overflow)
-    if _device.on_device(x):
-        return _round_on_device(x, f, rounding, overflow, out)
     plan, random, words, ordered = plan_of(f, rounding, overflow)
     array: Any = x  # of some kind, which type checkers cannot follow
     if out is None and is_plain(x):
-        require_words(words, array.shape)
+        if words is not None:
+            words = words_of(NUMPY, words, array.shape)
         result: Any = np.empty_like(array)
         _core.round(plan, array, result, random, words)
         return result
-    taken = take(x, "x")
-    array = taken.array
-    require_words(words, array.shape)
-    if taken.format is not None:
-        return _round_codes(taken, f, plan, (random, words), out)
-    if type(array) is Exact:
-        return _round_exact(taken, f, (plan, random, words), out)
-    if not ordered and array.flags.f_contiguous and not array.flags.c_contiguous and out is None:
-        result = np.empty_like(array)
-        _core.round(plan, array.T, result.T)
-        return taken.give(result, None)
-    array = np.asarray(array, order="C")
-    if out is None:
-        result = np.empty(array.shape, array.dtype)
-    else:
+    taken = take(x, "x", True)
+    library, array = taken.library, taken.array
+    words = words_of(library, words, taken.shape)
+    if out is not None and library.on_device:
+        raise TypeError("out: only for NumPy arrays")
+    if taken.format is not None or type(array) is Exact:
+        if out is not None:
+            raise TypeError("out: only for float32 and float64 inputs")
+        return _round_others(taken, f, plan, random, words)
+    if out is not None:
+        array = taken.packed()
         result = _checked_out(out, array, words)
-    _core.round(plan, array, result, random, words)
-    return result if out is not None else taken.give(result, None)
+        _core.round(plan, array, result, random, words)
+        return result
+    if not ordered and not library.on_device and not array.flags.c_contiguous:
+        if array.flags.f_contiguous:
+            result = np.empty_like(array)
+            _core.round(plan, array.T, result.T)
+            return taken.give(result)
+    array = taken.packed()
+    with library.call() as context:
+        result = library.empty(array.shape, taken.dtype)
+        arrays = library.shown(array), library.shown(result)
+        _core.round(plan, *arrays, random, words, context)
+        return taken.give(library.finish(result))
+
+
+def _round_others(taken, f, plan, random, words):
+    """`round` of numbers that float64 does not hold, and of arrays whose dtype is a format."""
+    library = taken.library
+    if taken.format is None:
+        codes = _encode_exact(taken.array, f, plan, random, words)
+        return taken.give(decoded(library, codes, f).astype(F64))
+    if not holds(taken.format, f):
+        raise ValueError(
+            f"x: {taken.format.name} does not hold every value of {f.name}; pass x as float32"
+        )
+    exact = plan_of(taken.format, "rne", "nonsaturate")[0]
+    array, shown = taken.packed(), library.shown
+    with library.call() as context:
+        wide = library.empty(array.shape, F32)
+        codes = library.empty(array.shape, taken.format.code_dtype)
+        _core.decode(taken.format.spec, shown(array), shown(wide), context)
+        _core.round(plan, shown(wide), shown(wide), random, words, context)
+        _core.encode(exact, shown(wide), shown(codes), random, None, context)
+        return taken.give(library.finish(codes), taken.format)
 
 
 def _checked_out(out, array, words):
@@ -104,43 +142,6 @@ def _encode_exact(numbers, f, plan, random, words):
     return codes
 
 
-def _round_exact(taken, f, how, out):
-    if out is not None:
-        raise TypeError("out: only for float32 and float64 inputs")
-    codes = _encode_exact(taken.array, f, *how)
-    return taken.give(_decoded(codes, f).astype(F64), None)
-
-
-def _round_codes(taken, f, plan, random, out):
-    if out is not None:
-        raise TypeError("out: only for float32 and float64 inputs")
-    exact = _exact_plan(taken.format, f)
-    wide = widened(taken, "x")
-    _core.round(plan, wide, wide, *random)
-    codes = np.empty(wide.shape, taken.format.code_dtype)
-    _core.encode(exact, wide, codes)
-    return taken.give(codes, taken.format)
-
-
-def _exact_plan(container, f):
-    """The plan by which the format `container` stores values of `f`. Requires that it holds all."""
-    if not holds(container, f):
-        raise ValueError(
-            f"x: {container.name} does not hold every value of {f.name}; pass x as float32"
-        )
-    return plan_of(container, "rne", "nonsaturate")[0]
-
-
-def _round_on_device(x, f, rounding, overflow, out):
-    if out is not None:
-        raise TypeError("out: only for NumPy arrays")
-    plan, random = plan_there(f, rounding, overflow)
-    there = _device.take(x, "x")
-    if there.format is None:
-        return _device.round(there, plan, random, rounding)
-    return _device.round_codes(there, plan, _exact_plan(there.format, f), random, rounding)
-
-
 def encode(
     x: Any, format: FormatLike, *, rounding: str | SR = "rne", overflow: str = "nonsaturate"
 ) -> Any:
@@ -153,39 +154,33 @@ def encode(
     f = format if type(format) is Format else format_of(format)
     if is_plain(x):
         return _codes_of_plain(x, f, rounding, overflow)
-    if _device.on_device(x):
-        return _codes_on_device(x, f, rounding, overflow)[1]
     taken, codes = _codes_of(x, f, rounding, overflow)
-    return taken.give(codes, None)
+    return taken.give(codes)
 
 
 def _codes_of_plain(x, f, rounding, overflow):
     plan, random, words, _ = plan_of(f, rounding, overflow)
-    require_words(words, x.shape)
+    if words is not None:
+        words = words_of(NUMPY, words, x.shape)
     codes = np.empty(x.shape, f.code_dtype)
     _core.encode(plan, x, codes, random, words)
     return codes
 
 
 def _codes_of(x, f, rounding, overflow):
+    """Returns (`x` as a Taken, its codes)."""
     plan, random, words, _ = plan_of(f, rounding, overflow)
-    taken = take(x, "x")
-    require_words(words, taken.array.shape)
+    taken = take(x, "x", True)
+    library = taken.library
+    words = words_of(library, words, taken.shape)
     if type(taken.array) is Exact:
         return taken, _encode_exact(taken.array, f, plan, random, words)
-    if taken.format is None:
-        array = np.asarray(taken.array, order="C")
-    else:
-        array = widened(taken, "x")
-    codes = np.empty(array.shape, f.code_dtype)
-    _core.encode(plan, array, codes, random, words)
-    return taken, codes
-
-
-def _codes_on_device(x, f, rounding, overflow):
-    plan, random = plan_there(f, rounding, overflow)
-    there = _device.take(x, "x")
-    return there, _device.encode(there, f, plan, random, rounding)
+    array = taken.packed() if taken.format is None else widened(taken, "x")
+    with library.call() as context:
+        codes = library.empty(array.shape, f.code_dtype)
+        arrays = library.shown(array), library.shown(codes)
+        _core.encode(plan, *arrays, random, words, context)
+        return taken, library.finish(codes)
 
 
 def cast(
@@ -200,15 +195,9 @@ def cast(
     _gradients.refuse_followed(x, "x", "cast")
     if is_plain(x) and f.dtype is not None:
         return _codes_of_plain(x, f, rounding, overflow).view(f.dtype)
-    if _device.on_device(x):
-        there, codes = _codes_on_device(x, f, rounding, overflow)
-        return there.library.as_format(codes, f)
     taken, codes = _codes_of(x, f, rounding, overflow)
-    if f.dtype is None and (not hasattr(x, "__dlpack__") or isinstance(x, np.ndarray)):
-        raise ValueError(
-            f"format: there is no NumPy dtype for {f.name}, or ml_dtypes is not installed; "
-            "encode and round serve every format"
-        )
+    if not hasattr(x, "__dlpack__") or isinstance(x, np.ndarray):
+        numpy_dtype(f)
     return taken.give(codes, f)
 
 
@@ -225,20 +214,21 @@ def decode(codes: Any, format: FormatLike | None = None) -> Any:
     if type(codes) is np.ndarray and format is not None:
         f = format if type(format) is Format else format_of(format)
         if codes.dtype is f.code_dtype and codes.flags.c_contiguous:
-            return _decoded(codes, f)
-    if _device.on_device(codes):
-        there = _device.take_codes(codes, "codes")
-        return _device.decode(there, _format_of_codes(format, there))
-    taken = take_codes(codes, "codes", None if format is None else format_of(format))
+            out = np.empty(codes.shape, F32)
+            _core.decode(f.spec, codes, out)
+            return out
+    taken = take_codes(codes, "codes", None if format is None else format_of(format), True)
     f = _format_of_codes(format, taken)
-    array = np.asarray(narrowed(taken.array, f), order="C")
-    return taken.give(_decoded(array, f), None)
-
-
-def _decoded(codes, f):
-    out = np.empty(codes.shape, F32)
-    _core.decode(f.spec, codes, out)
-    return out
+    if not taken.library.on_device:
+        array = np.asarray(narrowed(taken.array, f), order="C")
+    elif taken.dtype == f.code_dtype:
+        array = taken.packed()
+    else:
+        raise TypeError(
+            f"codes: on a device, expected {f.code_dtype.name} for {f.name}, "
+            f"found {taken.dtype.name}"
+        )
+    return taken.give(decoded(taken.library, array, f))
 
 
 def _format_of_codes(format, taken):
@@ -246,7 +236,7 @@ def _format_of_codes(format, taken):
     known = taken.format
     if format is None:
         if known is None:
-            raise TypeError(f"format: {taken.dtype_name} codes do not tell their format")
+            raise TypeError(f"format: {taken.dtype.name} codes do not tell their format")
         return known
     f = format_of(format)
     if known is not None and known is not f:

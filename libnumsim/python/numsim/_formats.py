@@ -142,6 +142,16 @@ def _dtype_of(name):
     return np.dtype(ml_dtypes.bfloat16) if name == "bf16" else None
 
 
+def numpy_dtype(format: Format) -> np.dtype:
+    """Returns NumPy's dtype of a format. Raises ValueError if there is none."""
+    if format.dtype is None:
+        raise ValueError(
+            f"format: there is no NumPy dtype for {format.name}, or ml_dtypes is not installed; "
+            "encode and round serve every format"
+        )
+    return format.dtype
+
+
 def warn(text: str, category: type[Warning] = UserWarning) -> None:
     """Warns at the line that called the package; Python shows a warning once per line."""
     level = 1

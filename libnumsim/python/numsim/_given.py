@@ -11,7 +11,7 @@ from numsim import _core
 from numsim._arrays import F32, Taken, held_by_float32, take, take_codes, widened
 from numsim._casts import narrowed
 from numsim._formats import Format, FormatLike, format as format_of
-from numsim._quantize import Quantized
+from numsim._quantize import Matrix, Quantized
 
 # The usual blocks of a grid of scales, by the format of the scales: MX and NVFP4.
 _USUAL = {"e8m0fnu": "block:32", "e4m3fn": "block:16"}
@@ -42,11 +42,13 @@ def from_codes(
 
     Its `dequantize()`, `error(original)`, `T` and `@` are those of a matrix of `quantize`.
     """
-    array, give, f = _codes(codes, format, packed)
+    taken, array, f = _codes(codes, format, packed)
     if array.ndim > 2:
         raise ValueError(f"codes: expected a matrix, found {array.ndim} dimensions")
-    (matrix,), rule = _matrices(array, scales, f, scaling, tensor_scale)
-    return Quantized(f, matrix, (matrix.rows, matrix.cols), False, give, rule)
+    (pair,), layout, rule = _matrices(array, scales, f, scaling, tensor_scale)
+    own = [part.copy() for part in pair]
+    core = _core.QuantizedMatrix(f.spec, layout, *own)
+    return Quantized(f, Matrix(taken.library, core, layout, *own), False, rule)
 
 
 def dequantize(
@@ -64,24 +66,24 @@ def dequantize(
     matrices in their last two; their scales have the same dimensions before, then those of a matrix.
     Scales whose shape is that of the first dimensions, then ones, are one per index of these.
     """
-    array, give, f = _codes(codes, format, packed)
-    matrices, _ = _matrices(array, scales, f, scaling, tensor_scale)
+    taken, array, f = _codes(codes, format, packed)
+    pairs, layout, _ = _matrices(array, scales, f, scaling, tensor_scale)
     out = np.empty(array.shape, F32)
-    parts: Any = out.reshape(len(matrices), -1) if array.size else []
-    for matrix, part in zip(matrices, parts):
-        matrix.dequantize(part.reshape(matrix.rows, matrix.cols))
-    return give(out, None)
+    parts: Any = out.reshape(len(pairs), -1) if array.size else []
+    for pair, part in zip(pairs, parts):
+        _core.dequantize(_core.QuantizedMatrix(f.spec, layout, *pair), part)
+    return taken.give(out)
 
 
 def _codes(codes, format, packed):
-    """The codes as a contiguous array of the format's unsigned integers; give; the format."""
+    """(Taken, the codes as a contiguous array of the format's unsigned integers, the format)."""
     if str(getattr(codes, "dtype", "")).endswith("float4_e2m1fn_x2"):  # torch's pairs of codes
         codes, packed, format = codes.view(sys.modules["torch"].uint8), True, format or "e2m1fn"
     named = None if format is None else format_of(format)
     taken = take_codes(codes, "codes", named)
     f = taken.format or named
     if f is None:
-        raise TypeError(f"format: missing, and a dtype of {taken.dtype_name} does not tell it")
+        raise TypeError(f"format: missing, and a dtype of {taken.dtype.name} does not tell it")
     if named is not None and f.spec != named.spec:
         raise TypeError(f"format: {named.name}, but the codes are {f.name}")
     array = taken.array
@@ -89,7 +91,7 @@ def _codes(codes, format, packed):
         if f.bits != 4 or array.dtype.itemsize != 1:
             raise ValueError(f"packed: expected bytes with codes of 4 bits, {f.name} has {f.bits}")
         array = np.stack((array & 15, array >> 4), -1).reshape(*array.shape[:-1], -1)
-    return np.asarray(narrowed(array, f), order="C"), taken.give, f
+    return taken, np.asarray(narrowed(array, f), order="C"), f
 
 
 def _scales(scales):
@@ -97,7 +99,7 @@ def _scales(scales):
     array = np.asarray(scales) if isinstance(scales, np.ndarray) else scales
     if str(getattr(array, "dtype", "")).rpartition(".")[2] == "uint8":
         taken = take_codes(array, "scales")
-        taken = Taken(taken.array, format_of("e8m0fnu"), taken.give)
+        taken = Taken(taken.array, format_of("e8m0fnu"), taken.library)
     else:
         taken = take(array, "scales")
     if taken.format is not None:
@@ -106,7 +108,7 @@ def _scales(scales):
 
 
 def _matrices(codes, scales, f: Format, scaling, tensor_scale):
-    """The matrices of the codes, as the library's, and the rule of their scales."""
+    """((codes, scales) of each matrix, the layout of their scales, and the rule of these)."""
     if f.bits > 16:
         raise ValueError(f"format: expected at most 16 bits, {f.name} has {f.bits}")
     numbers, own = _scales(scales)
@@ -122,15 +124,13 @@ def _matrices(codes, scales, f: Format, scaling, tensor_scale):
         if factor.size != 1:
             raise ValueError(f"tensor_scale: expected one number, found {factor.size}")
         numbers = numbers * factor.reshape(())
-    try:
-        matrices = [
-            _core.from_codes(f.spec, part.reshape(rows, cols), layout, scale)
-            for part, scale in zip(
-                codes.reshape(count, rows * cols),
-                numbers.reshape(count, numbers.size // max(count, 1)),
-                strict=True,
+    if f.bits < 8 * codes.itemsize:
+        wrong = np.flatnonzero(codes > (1 << f.bits) - 1)
+        if wrong.size:
+            code = codes.flat[wrong[0]]
+            raise ValueError(
+                f"codes: code {wrong[0]} is {code:#x}, which exceeds the {f.bits} bits of {f.name}"
             )
-        ]
-    except _core.Error as error:
-        raise ValueError(f"codes: {error}") from None
-    return matrices, "e8m0" if own and own.name == "e8m0fnu" else "given"
+    parts = codes.reshape(count, rows, cols), numbers.reshape(count, numbers.size // max(count, 1))
+    rule = "e8m0" if own and own.name == "e8m0fnu" else "given"
+    return list(zip(*parts, strict=True)), layout, rule

@@ -164,7 +164,7 @@ class Linear:
         _require_matrix(x_array, "x", (None, w_array.shape[1]))
         y = np.empty((x_array.shape[0], w_array.shape[0]), np.float32)
         saved = self._core.forward(x_array, w_array, y, *_seed_and_stream(random))
-        return taken.give(y, None), saved
+        return taken.give(y), saved
 
     def backward(
         self, g: Any, w: Any, saved: _core.LinearSaved, random: SR | None = None
@@ -184,7 +184,7 @@ class Linear:
         dx = np.empty((saved.tokens, w_array.shape[1]), np.float32)
         dw = np.empty(w_array.shape, np.float32)
         self._core.backward(g_array, w_array, saved, dx, dw, *_seed_and_stream(random))
-        return taken.give(dx, None), taken.give(dw, None)
+        return taken.give(dx), taken.give(dw)
 
     def state(self) -> list[float]:
         """Returns the state of delayed scaling, for checkpoints; [] without it."""

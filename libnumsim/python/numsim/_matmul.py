@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from numsim import _core, _device, _gradients, _settings
-from numsim._arrays import F32, Exact, take, widened
+from numsim._arrays import F32, NUMPY, Exact, Taken, take, widened
 from numsim._formats import format as format_of, warn
 
 _FP32, _INT8 = format_of("fp32"), format_of("int8")
@@ -43,24 +43,23 @@ def matmul(
         accumulate = _settings.text(accumulate, "accumulate")
     any_operands = _settings.flag(any_operands, "any_operands")
     epilogue = _settings.text(epilogue, "epilogue")
-    left, shape_a, format_a, give = _operand(a, "a", False)
-    right, shape_b, format_b, _ = _operand(b, "b", True)
+    library, shape_a, format_a, make_a, given_a = _operand(a, "a", False)
+    other, shape_b, format_b, make_b, given_b = _operand(b, "b", True)
     if shape_a[1] != shape_b[0]:
         raise ValueError(f"b: expected {shape_a[1]} rows for a of shape {shape_a}, found {shape_b}")
     if accumulate is None:
         accumulate = "exact" if format_a is _INT8 and format_b is _INT8 else "fp32"
     _warn_of_long_sums(accumulate, shape_a[1])
-    shape = (shape_a[0], shape_b[1])
-    there = isinstance(left, _device.Operand)
-    if there is not isinstance(right, _device.Operand):
+    if library.on_device != other.on_device:
         raise ValueError("b: expected an operand at the place of a: one is on a device, one is not")
-    if there:
-        if epilogue != "float64":
-            raise ValueError("epilogue: has no device path; pass operands in host memory")
-        return _device.matmul(left, right, shape, accumulate, any_operands)
-    out = np.empty(shape, F32)
-    _core.gemm(left, right, accumulate, any_operands, out, epilogue)
-    return give(out, None)
+    if library.on_device and epilogue != "float64":
+        raise ValueError("epilogue: has no device path; pass operands in host memory")
+    with library.call() as context:
+        out = library.empty((shape_a[0], shape_b[1]), F32)
+        operands = make_a(*given_a, context), make_b(*given_b, context)
+        shown = library.shown(out)
+        _core.gemm(*operands, accumulate, any_operands, shown, epilogue, context)
+        return library.give(library.finish(out), None)
 
 
 def _warn_of_long_sums(accumulate, products):
@@ -80,63 +79,39 @@ def _measured():
 
 
 def _operand(x, name, columns):
-    """Returns (operand whose vectors are the rows or the columns of x, shape, format, give).
+    """Returns (library, shape, format, call, arguments) of x as an operand of a product.
 
-    Classes of the package say themselves how they enter a product: by `_gemm_operand(columns)`,
-    which returns the same, or by `_gemm_codes()`, which returns (codes, format).
+    call(*arguments, context) of _core makes the operand whose vectors are the rows or the columns
+    of x. Classes of the package say themselves how they enter a product: by
+    `_gemm_operand(columns)`, which returns the same, or by `_gemm_codes()`, which returns (codes,
+    format).
     """
     if type(x) is np.ndarray and x.dtype is F32 and x.ndim == 2 and x.flags.c_contiguous:
-        return _core.operand_of_array(_FP32.spec, x, columns), x.shape, _FP32, _numpy
+        return NUMPY, x.shape, _FP32, _core.operand_of_array, (_FP32.spec, x, columns)
     if hasattr(x, "_gemm_operand"):
         return x._gemm_operand(columns)
     _gradients.refuse_followed(x, name, "matmul")
-    if _device.on_device(x):
-        return _operand_on_device(x, name, columns)
-    if hasattr(x, "_gemm_codes"):
-        return _operand_of_codes(*x._gemm_codes(), name, columns, _numpy)
-    taken = take(x, name)
-    array = taken.array if taken.format is not None else _float32(taken, name)
-    return _operand_of_codes(array, taken.format or _FP32, name, columns, taken.give)
-
-
-def _float32(taken, name):
-    """Numbers as float32, which need not be contiguous."""
-    array = taken.array
-    return array if type(array) is not Exact and array.dtype is F32 else widened(taken, name)
-
-
-def _operand_of_codes(codes, format, name, columns, give):
-    """The same of codes of the format, or of float32 numbers."""
-    if codes.ndim != 2:
+    taken = Taken(*x._gemm_codes(), NUMPY) if hasattr(x, "_gemm_codes") else take(x, name, True)
+    shape, library, array = taken.shape, taken.library, taken.array
+    if len(shape) != 2:
         raise ValueError(
-            f"{name}: expected a matrix, found {codes.ndim} dimensions; of stacks of matrices, "
+            f"{name}: expected a matrix, found {len(shape)} dimensions; of stacks of matrices, "
             "multiply pairs: np.stack([ns.matmul(x, y) for x, y in zip(a, b)])"
         )
-    if format.bits > 16 and codes.dtype is not F32:
-        values = np.empty(codes.shape, F32)  # the library takes codes of at most 16 bits
-        _core.decode(format.spec, np.ascontiguousarray(codes), values)
-        codes = values
-    shape = codes.shape
-    if not codes.flags.c_contiguous:
-        if codes.flags.f_contiguous:
-            codes, columns = codes.T, not columns
+    if taken.format is None:
+        as_it_is = type(array) is not Exact and taken.dtype is F32
+    else:
+        as_it_is = taken.format.bits <= 16  # the library takes no wider codes
+    if not as_it_is:
+        array = widened(taken, name)
+    if not library.is_packed(array):
+        if library.is_packed(array.T):
+            array, columns = array.T, not columns
         else:
-            codes = np.ascontiguousarray(codes)
-    return _core.operand_of_array(format.spec, codes, columns), shape, format, give
-
-
-def _operand_on_device(x, name, columns):
-    there = _device.take(x, name)
-    if len(there.shape) != 2:
-        raise ValueError(f"{name}: expected a matrix, found {len(there.shape)} dimensions")
-    if there.format is None and there.dtype_name == "float64":
-        raise TypeError(f"{name}: expected float32 or a smaller format, found float64")
-    operand = _device.operand_of_array(there, columns)
-    return operand, there.shape, there.format or _FP32, _numpy
-
-
-def _numpy(array, _):
-    return array
+            array = library.packed(array)
+    format = taken.format or _FP32
+    given = format.spec, library.shown(array), columns
+    return library, shape, format, _core.operand_of_array, given
 
 
 def matmul_error(
@@ -155,8 +130,9 @@ def matmul_error(
 
 
 def _is_on_device(x):
-    operand = x._gemm_operand(False)[0] if hasattr(x, "_gemm_operand") else None
-    return isinstance(operand, _device.Operand) or _device.on_device(x)
+    if hasattr(x, "_gemm_operand"):
+        return x._gemm_operand(False)[0].on_device
+    return _device.on_device(x)
 
 
 def _as_numpy(x):

@@ -72,7 +72,7 @@ class Profile:
         codes = np.empty(array.shape, np.uint32)
         word = _settings.integer(word, "word", 0, (1 << 32) - 1)
         self._conversion.encode(array.view(_BITS[self.source]), word, codes)
-        return taken.give(codes.astype(self.format.code_dtype), None)
+        return taken.give(codes.astype(self.format.code_dtype))
 
 
 @dataclasses.dataclass(frozen=True)

@@ -6,10 +6,10 @@ from typing import Any
 
 import numpy as np
 
-from numsim import _core, _device, _gradients, _settings
-from numsim._arrays import F32, float32_of, give_numpy, is_plain
+from numsim import _core, _gradients, _settings
+from numsim._arrays import F32, NUMPY, float32_of, is_plain, take, widened
 from numsim._casts import encode
-from numsim._formats import FormatLike, format as format_of
+from numsim._formats import Format, FormatLike, format as format_of
 from numsim._matmul import matmul
 from numsim._rounding import SR, plan_of
 
@@ -75,6 +75,20 @@ class Delayed:
         self._state.restore(_settings.numbers(state, "state"))
 
 
+class Matrix:
+    """The codes and scales of a quantised matrix, arrays of a library, and the two as _core's."""
+
+    __slots__ = ("library", "core", "layout", "codes", "scales", "tensor_scale")
+
+    def __init__(self, library, core, layout, codes, scales, tensor_scale=None):
+        self.library = library
+        self.core = core
+        self.layout = layout
+        self.codes = codes
+        self.scales = scales
+        self.tensor_scale = tensor_scale  # under two levels
+
+
 class Quantized:
     """A quantised matrix. Made by `quantize`; `T` and `@` copy nothing.
 
@@ -82,14 +96,14 @@ class Quantized:
     shape    (rows, columns)
     """
 
-    __slots__ = ("format", "shape", "_matrix", "_transposed", "_give", "_rule")
+    __slots__ = ("format", "shape", "_matrix", "_transposed", "_rule")
 
-    def __init__(self, format, matrix, shape, transposed, give, rule):
+    def __init__(self, format, matrix, transposed, rule):
+        shape = tuple(matrix.codes.shape)
         self.format = format
-        self.shape = shape
+        self.shape = shape[::-1] if transposed else shape
         self._matrix = matrix
         self._transposed = transposed
-        self._give = give
         self._rule = rule
 
     @property
@@ -103,7 +117,7 @@ class Quantized:
 
         On a device, an array of the library of the matrix that was quantised.
         """
-        codes = self._matrix.codes
+        codes = self._matrix.library.read_only(self._matrix.codes)
         return codes.T if self._transposed else codes
 
     @property
@@ -113,7 +127,7 @@ class Quantized:
         Its shape is () for a tensor, else that of the grid of scales: (rows, 1), (1, columns),
         (rows, blocks) or (bands, blocks).
         """
-        return self._in_grid(self._matrix.scales)
+        return self._in_grid(self._matrix.library.read_only(self._matrix.scales))
 
     @property
     def tensor_scale(self) -> Any:
@@ -124,7 +138,7 @@ class Quantized:
         """
         if self._matrix.tensor_scale is None:
             raise ValueError("tensor_scale: this matrix has one level of scales; see `scales`")
-        return self._matrix.tensor_scale
+        return self._matrix.library.number(self._matrix.tensor_scale)
 
     @property
     def scale_codes(self) -> Any:
@@ -140,15 +154,12 @@ class Quantized:
             raise ValueError(
                 f"scale_codes: the scales of rule {self._rule} are float32 numbers; see `scales`"
             )
-        if isinstance(self._matrix, _device.Matrix):
-            return self._in_grid(self._matrix.scale_codes())
-        codes = np.empty(self._matrix.scales.shape, np.uint8)
-        self._matrix.group_scale_codes(codes)
-        return self._in_grid(codes)
+        # The quotients are nearer to these numbers than to others (GroupScaleCodes).
+        return self._in_grid(encode(self._matrix.scales / self._matrix.tensor_scale, "e4m3fn"))
 
     def _in_grid(self, scales):
         """One number per group, in the shape of the grid of scales."""
-        rows, cols = self._matrix.rows, self._matrix.cols
+        rows, cols = self._matrix.codes.shape
         kind, _, numbers = self.scaling.partition(":")
         shape = {"tensor": (), "row": (rows, 1), "column": (1, cols), "block": (rows, -1)}.get(kind)
         if shape is None:
@@ -167,18 +178,17 @@ class Quantized:
     @property
     def T(self) -> Quantized:
         """The transposed matrix, with the same codes and scales."""
-        shape = self.shape[::-1]
-        turned = not self._transposed
-        return Quantized(self.format, self._matrix, shape, turned, self._give, self._rule)
+        return Quantized(self.format, self._matrix, not self._transposed, self._rule)
 
     def dequantize(self) -> Any:
         """Returns code value * scale, rounded to float32; an array of the input's kind."""
-        if isinstance(self._matrix, _device.Matrix):
-            out = self._matrix.dequantized()
-        else:
-            out = np.empty((self._matrix.rows, self._matrix.cols), np.float32)
-            self._matrix.dequantize(out)
-        return self._give(out.T if self._transposed else out, None)
+        matrix = self._matrix
+        library = matrix.library
+        with library.call() as context:
+            out = library.empty(matrix.codes.shape, F32)
+            _core.dequantize(matrix.core, library.shown(out), context)
+            out = library.finish(out)
+        return library.give(out.T if self._transposed else out, None)
 
     def error(self, x: Any) -> _core.ErrorMeasures:
         """Measures the error against the matrix `x` that was quantised.
@@ -186,24 +196,22 @@ class Quantized:
         Returns an object with `sqnr_db`, `relative_error`, `mean_error`, `max_error`,
         `underflow_share`, `overflow_share` and counts.
         """
-        if isinstance(self._matrix, _device.Matrix):
+        if self._matrix.library.on_device:
             raise ValueError("error: has no device path; quantize x.cpu() and compare with that")
         array, _ = float32_of(x, "x")
         if array.shape != self.shape:
             raise ValueError(f"x: expected shape {self.shape}, found {array.shape}")
         array = np.ascontiguousarray(array.T) if self._transposed else array
-        return self._matrix.error(array, np.empty(array.shape, np.float32))
+        return self._matrix.core.error(array, np.empty(array.shape, np.float32))
 
     def __matmul__(self, other: Any) -> Any:
         return matmul(self, other)
 
     def _gemm_operand(self, columns):
         transposed = self._transposed != columns
-        if isinstance(self._matrix, _device.Matrix):
-            operand = self._matrix.operand(transposed)
-        else:
-            operand = _core.operand_of_quantized(self._matrix, transposed)
-        return operand, self.shape, self.format, self._give
+        matrix = self._matrix
+        given = matrix.core, transposed
+        return matrix.library, self.shape, self.format, _core.operand_of_quantized, given
 
     def __repr__(self):
         rows, cols = self.shape
@@ -255,10 +263,7 @@ def quantize(
 
     Scales follow from the finite elements. Returns a `Quantized`.
     """
-    f = format_of(format)
-    if getattr(rounding, "random_bits", None) is not None:
-        raise ValueError("rounding: quantize takes random bits of a seed and stream only")
-    _gradients.refuse_followed(x, "x", "quantize")
+    f = format if type(format) is Format else format_of(format)
     if scale is not None:
         if not isinstance(scaling, str) or scaling != "tensor":
             raise ValueError("scale: excludes scaling")
@@ -272,16 +277,18 @@ def quantize(
         raise TypeError(f"scaling: expected a text or numsim.Delayed, found {found}")
     elif scaling.format is not f:
         raise ValueError(f"scaling: follows a tensor of {scaling.format.name}, not {f.name}")
-    plan, random, _, _ = plan_of(f, rounding, overflow)
-    if _device.on_device(x):
-        there = _device.take(x, "x")
-        matrix = _quantized_on_device(there, f, plan, scaling, (layout, rule), scale, random)
-        return Quantized(f, matrix, (matrix.rows, matrix.cols), False, _as_it_is, rule)
+    plan, random, words, _ = plan_of(f, rounding, overflow)
+    if words is not None:
+        raise ValueError("rounding: quantize takes random bits of a seed and stream only")
+    library: Any = NUMPY
     if is_plain(x) and x.dtype is F32:
-        array, give = x, give_numpy
+        array = x
     else:
-        array, taken = float32_of(x, "x")
-        give = taken.give
+        _gradients.refuse_followed(x, "x", "quantize")
+        taken = take(x, "x", True)
+        library = taken.library
+        as_it_is = library.on_device and taken.format is not None and taken.format.name == "bf16"
+        array = taken.packed() if as_it_is else widened(taken, "x")
     if array.ndim == 1:
         array = array.reshape(1, -1)
     if array.ndim != 2:
@@ -289,24 +296,16 @@ def quantize(
             f"x: expected a matrix, found {array.ndim} dimensions; of a stack of matrices, "
             "quantize each by itself: [ns.quantize(matrix, ...) for matrix in x]"
         )
-    if scale is not None:
-        matrix = _core.quantize_under(array, plan, scale, random)
-    elif isinstance(scaling, Delayed):
-        matrix = _core.quantize_delayed(array, plan, scaling._at(None), random)
-    else:
-        matrix = _core.quantize(array, plan, layout, rule, random)
-    return Quantized(f, matrix, array.shape, False, give, rule)
-
-
-def _quantized_on_device(there, f, plan, scaling, layout_and_rule, scale, random):
-    if f.bits > 16:
-        raise ValueError(f"format: expected at most 16 bits, {f.name} has {f.bits}")
-    if scale is not None:
-        return _device.quantize_under(there, f, plan, scale, random)
-    if isinstance(scaling, Delayed):
-        return _device.quantize_delayed(there, f, plan, scaling._at, random)
-    return _device.quantize(there, f, plan, *layout_and_rule, random)
-
-
-def _as_it_is(array, _):
-    return array
+    shape, shown = array.shape, library.shown
+    count = 1 if layout == "tensor" else _core.scale_count(layout, *shape)
+    with library.call() as context:
+        how: Any = rule if scale is None else scale
+        if isinstance(scaling, Delayed):
+            how = scaling._at(context)
+        codes, scales = library.empty(shape, f.code_dtype), library.empty((count,), F32)
+        tensor = library.empty((1,), F32) if rule == "nvfp4" else None
+        arrays = shown(codes), shown(scales), None if tensor is None else shown(tensor)
+        core = _core.quantize(shown(array), plan, layout, how, random, *arrays, context)
+        codes, scales = library.finish(codes), library.finish(scales)
+        tensor = None if tensor is None else library.finish(tensor)
+    return Quantized(f, Matrix(library, core, layout, codes, scales, tensor), False, rule)

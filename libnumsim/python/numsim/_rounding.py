@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 
 from numsim import _core, _formats, _settings
-from numsim._arrays import HOST
 from numsim._streams import next_stream
 
 
@@ -94,46 +93,14 @@ def plan_of(format, rounding, overflow):
             return _plan(format, rounding, overflow), random_of(_SR), None, True
         return _plan(format, rounding, overflow), _NO_SEED, None, False
     if isinstance(rounding, SR):
-        words = rounding.random_bits
-        if words is not None:
-            words = _words_on_host(words)
         plan = _stochastic_plan(format, overflow, rounding.bits, rounding.variant)
-        return plan, random_of(rounding), words, True
+        return plan, random_of(rounding), rounding.random_bits, True
     if isinstance(rounding, str):
         return plan_of(format, str(rounding), overflow)
     raise TypeError(f"rounding: expected a name or numsim.SR, found {type(rounding).__name__}")
 
 
 _SR = SR()
-
-
-def _words_on_host(words):
-    """The caller's random bits as contiguous uint32."""
-    if hasattr(words, "__dlpack_device__") and int(words.__dlpack_device__()[0]) not in HOST:
-        raise ValueError("rounding: random_bits are on a device, and the numbers are not")
-    array = np.asarray(words)
-    good = array.dtype.kind == "u" or (
-        array.dtype.kind == "i" and (not array.size or array.min() >= 0)
-    )
-    if not good:
-        found = "negative integers" if array.dtype.kind == "i" else array.dtype.name
-        raise TypeError(f"rounding: random_bits: expected unsigned integers, found {found}")
-    return np.asarray(array, np.uint32, order="C")
-
-
-def require_words(words, shape):
-    """Raises ValueError unless the caller's random bits have the shape of the numbers."""
-    if words is not None and words.shape != shape:
-        raise ValueError(f"rounding: random_bits: expected shape {shape}, found {words.shape}")
-
-
-def plan_there(format, rounding, overflow):
-    """Returns (EncodePlan, ArrayRandom) for numbers on a device, with which `random_bits` lie."""
-    if isinstance(rounding, SR):
-        overflow = _settings.text(overflow, "overflow")
-        plan = _stochastic_plan(format, overflow, rounding.bits, rounding.variant)
-        return plan, random_of(rounding)
-    return plan_of(format, rounding, overflow)[:2]
 
 
 @functools.lru_cache(maxsize=4096)

@@ -130,8 +130,7 @@ def array(
     f = format_of(format)
     if is_plain(x):
         return Array(encode(x, f, rounding=rounding, overflow=overflow), f)
-    if hasattr(x, "__dlpack_device__"):
-        require_host(x, "x")
+    require_host(x, "x")
     return Array(np.asarray(encode(x, f, rounding=rounding, overflow=overflow)), f)
 
 

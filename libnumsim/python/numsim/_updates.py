@@ -6,10 +6,10 @@ from typing import Any
 
 import numpy as np
 
-from numsim import _core, _device, _settings
-from numsim._arrays import float32_of, matrix_shape
+from numsim import _core, _settings
+from numsim._arrays import F32, float32_of, matrix_shape, take, widened
 from numsim._formats import FormatLike, format as format_of
-from numsim._rounding import plan_of, seed_and_stream
+from numsim._rounding import seed_and_stream
 
 
 class UpdateState:
@@ -112,28 +112,36 @@ def update(
     }
     random = seed_and_stream(seed, stream)
     owner = str(parsed), f.name
-    if _device.on_device(weights):
-        step = _device.Step(_device.take(weights, "weights"), _device.take(update, "update"))
-        held = _held_state(state, *owner, step.shape)
-        rule_of = parsed, f.spec, matrix_shape(step.shape)
-        if held is None or not parsed.has_state:
-            held = step.start(*rule_of, *plan_of(f, "rne", "saturate")[:2])
-        new, held, swallowed, outcome = step.take(*rule_of, held, random, **rates)
-        return Update(new, _state_of(parsed, owner, step.shape, held), swallowed, outcome)
-    old, taken = float32_of(weights, "weights")
-    direction, _ = float32_of(update, "update")
+    taken = take(weights, "weights", True)
+    library = taken.library
+    other = take(update, "update", library.on_device)
+    if library.on_device and not other.library.on_device:
+        raise ValueError("update: the array is in host memory, and the other one is on a device")
+    old, direction = widened(taken, "weights"), widened(other, "update")
     if old.shape != direction.shape:
-        raise ValueError(f"update: expected shape {old.shape}, found {direction.shape}")
-    held = _held_state(state, *owner, old.shape)
-    shape = matrix_shape(old.shape)
-    new = np.empty(old.shape, np.float32)
-    if held is None or not parsed.has_state:
-        held = _core.start_updates(parsed, f.spec, *shape, old, new)
-        old = new.copy()
-    outcome = _core.apply_update(parsed, f.spec, *shape, old, direction, new, held, random, **rates)
-    swallowed = int(np.count_nonzero((new == old) & (direction != 0)))
-    new_state = _state_of(parsed, owner, old.shape, held)
-    return Update(taken.give(new, None), new_state, swallowed, outcome)
+        raise ValueError(
+            f"update: expected shape {tuple(old.shape)}, found {tuple(direction.shape)}"
+        )
+    held: Any = _held_state(state, *owner, old.shape)
+    shape, shown = matrix_shape(tuple(old.shape)), library.shown
+    with library.call() as context:
+        if held is None or not parsed.has_state:
+            rounded = library.empty(old.shape, F32)
+            start = shown(old), shown(rounded)
+            held = _core.start_updates(parsed, f.spec, *shape, *start, context)
+            old = library.finish(rounded)
+        held = _core.update_state_at(held, context)
+        new = library.empty(old.shape, F32)
+        arrays = shown(old), shown(direction), shown(new)
+        outcome = _core.apply_update(
+            parsed, f.spec, *shape, *arrays, held, random, **rates, context=context
+        )
+        new = library.finish(new)
+    swallowed = int(library.count((new == old) & (direction != 0)))
+    new_state = None
+    if parsed.has_state:
+        new_state = UpdateState(*owner, tuple(old.shape), held)
+    return Update(taken.give(new), new_state, swallowed, outcome)
 
 
 def _held_state(state, rule, format, shape):
@@ -149,10 +157,6 @@ def _held_state(state, rule, format, shape):
             f"and this step has {rule}, {format} and {tuple(shape)}"
         )
     return state._core
-
-
-def _state_of(parsed, owner, shape, held):
-    return UpdateState(*owner, tuple(shape), held) if parsed.has_state else None
 
 
 def update_kinds() -> list[str]:

@@ -1,94 +1,16 @@
 // Casts: arrays of float32 and float64 to codes, and back.
-#include <algorithm>
-#include <bit>
-#include <type_traits>
-#include <vector>
+#include <optional>
+#include <span>
 
 #include "libnumsim/python/src/bindings.h"
 #include "numsim/base/parallel.h"
+#include "numsim/base/require.h"
 #include "numsim/cast/cast.h"
-#include "numsim/formats/decode.h"
-#include "numsim/rounding/encode.h"
 #include "numsim/rounding/rounding_modes.h"
 #include "numsim/rounding/unrounded.h"
 
 namespace numsim::python {
 namespace {
-
-constexpr size_t kPiece = size_t{1} << 18;  // elements of a temporary array
-
-// The caller's random bits, one word per element; empty: those of the stream.
-using RandomWords = std::span<const uint32_t>;
-
-uint32_t EncodeOne(const EncodePlan& plan, float x, uint32_t random) {
-  return EncodeF32(plan, std::bit_cast<uint32_t>(x), random);
-}
-uint32_t EncodeOne(const EncodePlan& plan, double x, uint32_t random) {
-  return EncodeF64(plan, std::bit_cast<uint64_t>(x), random);
-}
-
-void RequireSizes(size_t in, size_t out, RandomWords words) {
-  if (in != out) throw Error::Format("expected {} elements in out, found {}", in, out);
-  if (!words.empty() && words.size() != in) {
-    throw Error::Format("random_bits: expected {} elements, found {}", in, words.size());
-  }
-}
-
-// Writes the codes of `in` under the caller's random bits.
-template <typename Float, typename Code>
-void EncodeUnderWords(const EncodePlan& plan,
-                      std::span<const Float> in,
-                      std::span<Code> codes,
-                      RandomWords words) {
-  ParallelFor(in.size(), 1 << 12, [&](size_t begin, size_t end) {
-    for (size_t i = begin; i < end; ++i) {
-      codes[i] = static_cast<Code>(EncodeOne(plan, in[i], words[i]));
-    }
-  });
-}
-
-template <typename Float, typename Code>
-void EncodeArray(const EncodePlan& plan,
-                 std::span<const Float> in,
-                 std::span<Code> codes,
-                 const ArrayRandom& random,
-                 RandomWords words) {
-  if (plan.format.StorageBytes() != sizeof(Code)) RefuseType("encode");
-  if (!words.empty()) {
-    EncodeUnderWords(plan, in, codes, words);
-  } else {
-    Encode(plan, in, codes, random);
-  }
-}
-
-// Writes the value that each number of `in` rounds to. `in` and `out` may be the same.
-template <typename Float>
-void RoundArray(const EncodePlan& plan,
-                std::span<const Float> in,
-                std::span<Float> out,
-                const ArrayRandom& random,
-                RandomWords words) {
-  if constexpr (std::is_same_v<Float, float>) {
-    if (words.empty()) return FakeQuantize(plan, in, out, random);
-  }
-  std::vector<uint32_t> codes(std::min(in.size(), kPiece));
-  for (size_t begin = 0; begin < in.size(); begin += kPiece) {
-    const size_t n = std::min(kPiece, in.size() - begin);
-    const std::span<uint32_t> piece = std::span(codes).first(n);
-    if (words.empty()) {
-      if constexpr (std::is_same_v<Float, double>) {
-        Encode(plan, in.subspan(begin, n), piece, {random.stream, random.first_index + begin});
-      }
-    } else {
-      EncodeUnderWords(plan, in.subspan(begin, n), piece, words.subspan(begin, n));
-    }
-    ParallelFor(n, 1 << 12, [&](size_t first, size_t last) {
-      for (size_t i = first; i < last; ++i) {
-        out[begin + i] = Decode(plan.format, piece[i] & plan.format.CodeMask());
-      }
-    });
-  }
-}
 
 // Numbers of Python that no float holds: the magnitude of each is significand * 2^exponent, exact or
 // rounded to odd as in Unrounded, and the top bit of its word is the sign.
@@ -115,7 +37,7 @@ void EncodeEachExact(const EncodePlan& plan,
                      const ExactNumbers& in,
                      std::span<Code> codes,
                      const ArrayRandom& random,
-                     RandomWords words) {
+                     std::span<const uint32_t> words) {
   if (plan.format.StorageBytes() != sizeof(Code)) RefuseType("encode");
   const int bits = plan.rounding.mode == RoundingMode::kStochastic ? plan.rounding.random_bits : 0;
   ParallelFor(codes.size(), 1 << 10, [&](size_t begin, size_t end) {
@@ -138,26 +60,57 @@ EncodePlan MakePlan(const FormatSpec& format,
   return MakeEncodePlan(format, how, ParseOverflow(overflow));
 }
 
-RandomWords WordsOf(const std::optional<InputOf<uint32_t>>& words) {
-  return words ? Elements(*words) : RandomWords();
-}
+// The caller's random bits of a call, one word per element; without, those of the stream.
+using RandomWords = std::optional<PlacedInput>;
 
 void EncodeInto(const EncodePlan& plan,
-                const Input& in,
-                const Output& codes,
+                const PlacedInput& x,
+                const PlacedOutput& codes,
                 const ArrayRandom& random,
-                const std::optional<InputOf<uint32_t>>& random_bits) {
-  const RandomWords words = WordsOf(random_bits);
-  RequireSizes(in.size(), codes.size(), words);
-  const bool single = in.dtype() == nb::dtype<float>();
-  if (!single && in.dtype() != nb::dtype<double>()) RefuseType("encode");
-  WithCodes("encode", codes, [&](auto out) {
+                const RandomWords& words,
+                DeviceContext* context) {
+  const Place place = PlaceOf(context);
+  WithFloatType("encode", x.dtype(), [&]<typename Float>(Float) {
+    WithCodeType("encode", codes.dtype(), [&]<typename Code>(Code) {
+      const auto in = ElementsAt<const Float>(place, "encode", x);
+      const auto out = ElementsAt<Code>(place, "encode", codes);
+      MatrixSpan<const uint32_t> bits;
+      if (words) bits = ElementsAt<const uint32_t>(place, "random bits", *words);
+      const ArrayCall call;
+      if (words) return EncodeWithBits<Float, Code>(plan, in, out, bits);
+      Encode(plan, in, out, random);
+    });
+  });
+}
+
+void RoundInto(const EncodePlan& plan,
+               const PlacedInput& x,
+               const PlacedOutput& out,
+               const ArrayRandom& random,
+               const RandomWords& words,
+               DeviceContext* context) {
+  const Place place = PlaceOf(context);
+  WithFloatType("round", x.dtype(), [&]<typename Float>(Float) {
+    const auto in = ElementsAt<const Float>(place, "round", x);
+    const auto rounded = ElementsAt<Float>(place, "round", out);
+    MatrixSpan<const uint32_t> bits;
+    if (words) bits = ElementsAt<const uint32_t>(place, "random bits", *words);
     const ArrayCall call;
-    if (single) {
-      EncodeArray(plan, Elements<float>(in), out, random, words);
-    } else {
-      EncodeArray(plan, Elements<double>(in), out, random, words);
-    }
+    if (words) return FakeQuantizeWithBits<Float>(plan, in, rounded, bits);
+    FakeQuantize(plan, in, rounded, random);
+  });
+}
+
+void DecodeInto(const FormatSpec& format,
+                const PlacedInput& codes,
+                const PlacedOutput& out,
+                DeviceContext* context) {
+  const Place place = PlaceOf(context);
+  WithCodeType("decode", codes.dtype(), [&]<typename Code>(Code) {
+    const auto in = ElementsAt<const Code>(place, "decode", codes);
+    const auto values = ElementsAt<float>(place, "decode", out);
+    const ArrayCall call;
+    Decode(format, in, values);
   });
 }
 
@@ -167,8 +120,11 @@ void EncodeExactInto(const EncodePlan& plan,
                      const Output& codes,
                      const ArrayRandom& random,
                      const std::optional<InputOf<uint32_t>>& random_bits) {
-  RequireSizes(words.size(), codes.size(), WordsOf(random_bits));
-  RequireSizes(words.size(), exponents.size(), {});
+  std::span<const uint32_t> bits;
+  if (random_bits) bits = Elements(*random_bits);
+  RequireSize(codes.size(), words.size(), "encode", "codes");
+  RequireSize(exponents.size(), words.size(), "encode", "exponents");
+  if (random_bits) RequireSize(bits.size(), words.size(), "encode", "random_bits");
   for (const int32_t exponent : Elements(exponents)) {
     if (exponent <= -ExactNumbers::kNan || exponent > ExactNumbers::kNan) {
       throw Error::Format("exponent {}, expected a magnitude below 2^20", exponent);
@@ -176,35 +132,7 @@ void EncodeExactInto(const EncodePlan& plan,
   }
   WithCodes("encode", codes, [&](auto out) {
     const ArrayCall call;
-    EncodeEachExact(
-        plan, {Elements(words), Elements(exponents)}, out, random, WordsOf(random_bits));
-  });
-}
-
-void RoundInto(const EncodePlan& plan,
-               const Input& in,
-               const Output& out,
-               const ArrayRandom& random,
-               const std::optional<InputOf<uint32_t>>& random_bits) {
-  const RandomWords words = WordsOf(random_bits);
-  RequireSizes(in.size(), out.size(), words);
-  if (in.dtype() != out.dtype()) RefuseType("round");
-  if (in.dtype() == nb::dtype<float>()) {
-    const ArrayCall call;
-    RoundArray(plan, Elements<float>(in), Elements<float>(out), random, words);
-  } else if (in.dtype() == nb::dtype<double>()) {
-    const ArrayCall call;
-    RoundArray(plan, Elements<double>(in), Elements<double>(out), random, words);
-  } else {
-    RefuseType("round");
-  }
-}
-
-void DecodeInto(const FormatSpec& format, const Input& codes, const OutputOf<float>& out) {
-  RequireSizes(codes.size(), out.size(), {});
-  WithCodes("decode", codes, [&](auto in) {
-    const ArrayCall call;
-    Decode(format, in, Elements(out));
+    EncodeEachExact(plan, {Elements(words), Elements(exponents)}, out, random, bits);
   });
 }
 
@@ -252,7 +180,8 @@ void BindCasts(nb::module_& m) {
         nb::arg("x").noconvert(),
         nb::arg("codes").noconvert(),
         nb::arg("random") = ArrayRandom(),
-        nb::arg("random_bits").noconvert() = nb::none());
+        nb::arg("random_bits").noconvert() = nb::none(),
+        nb::arg("context") = nb::none());
   m.def("encode_exact",
         &EncodeExactInto,
         nb::arg("plan"),
@@ -267,12 +196,14 @@ void BindCasts(nb::module_& m) {
         nb::arg("x").noconvert(),
         nb::arg("out").noconvert(),
         nb::arg("random") = ArrayRandom(),
-        nb::arg("random_bits").noconvert() = nb::none());
+        nb::arg("random_bits").noconvert() = nb::none(),
+        nb::arg("context") = nb::none());
   m.def("decode",
         &DecodeInto,
         nb::arg("format"),
         nb::arg("codes").noconvert(),
-        nb::arg("out").noconvert());
+        nb::arg("out").noconvert(),
+        nb::arg("context") = nb::none());
   m.def(
       "random_bits",
       [](const ArrayRandom& random, int bits, const OutputOf<uint32_t>& out) {

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "libnumsim/python/src/bindings.h"
+#include "libnumsim/python/src/held_matrix.h"
 #include "numsim/gemm/epilogue.h"
 #include "numsim/stats/product_error.h"
 
@@ -17,31 +18,34 @@ namespace {
 struct HeldOperand {
   GemmOperand operand;
   nb::object matrix = {};
-  Input array = {};
+  PlacedInput array = {};
 };
 
-HeldOperand OfQuantized(nb::object matrix, bool transposed) {
-  const auto& q = nb::cast<const QuantizedMatrix&>(matrix);
-  return {AsOperand(q, transposed), std::move(matrix)};
+HeldOperand OfQuantized(nb::object matrix, bool transposed, DeviceContext* context) {
+  const auto& held = nb::cast<const HeldMatrix&>(matrix);
+  return {AsOperand(QuantizedSpan(held.At(PlaceOf(context))), transposed), std::move(matrix)};
 }
 
-// `view` has two dimensions: float32 values of the format, or its codes. Its rows are the vectors
+// `array` has two dimensions: float32 values of the format, or its codes. Its rows are the vectors
 // of the product, or its columns if `transposed`.
-HeldOperand OfArray(const FormatSpec& format, Input view, bool transposed) {
-  if (view.ndim() != 2) throw Error::Format("expected 2 dimensions, found {}", view.ndim());
+HeldOperand OfArray(const FormatSpec& format,
+                    PlacedInput array,
+                    bool transposed,
+                    DeviceContext* context) {
+  const Place place = PlaceOf(context);
+  const MatrixShape shape = ShapeOf(array);
   HeldOperand held{.operand = {.format = format, .transposed = transposed}};
-  held.operand.rows = view.shape(transposed ? 1 : 0);
-  held.operand.inner = view.shape(transposed ? 0 : 1);
-  if (view.dtype() == nb::dtype<float>()) {
-    held.operand.values = Elements<float>(view);
-  } else if (view.dtype() == nb::dtype<uint8_t>()) {
-    held.operand.codes8 = Elements<uint8_t>(view);
-  } else if (view.dtype() == nb::dtype<uint16_t>()) {
-    held.operand.codes16 = Elements<uint16_t>(view);
+  held.operand.rows = transposed ? shape.cols : shape.rows;
+  held.operand.inner = transposed ? shape.rows : shape.cols;
+  held.operand.values.place = place;  // also without elements, which may have no address
+  if (array.dtype() == nb::dtype<uint8_t>()) {
+    held.operand.codes8 = MatrixAt<const uint8_t>(place, "matmul", array);
+  } else if (array.dtype() == nb::dtype<uint16_t>()) {
+    held.operand.codes16 = MatrixAt<const uint16_t>(place, "matmul", array);
   } else {
-    RefuseType("matmul");
+    held.operand.values = MatrixAt<const float>(place, "matmul", array);
   }
-  held.array = std::move(view);
+  held.array = std::move(array);
   return held;
 }
 
@@ -58,16 +62,16 @@ const AccumulationMode& ModeOf(std::string_view text) {
 
 // Returns `count` rows of an operand that is not transposed. `first` is a multiple of its row_group.
 GemmOperand RowsOf(GemmOperand a, size_t first, size_t count) {
-  const auto cut = [&](auto span) {
-    return span.empty() ? span : span.subspan(first * a.inner, count * a.inner);
+  const auto cut = [&](auto& matrix) {
+    if (matrix.data != nullptr) matrix = matrix.Rows(first, count);
   };
-  a.values = cut(a.values);
-  a.codes8 = cut(a.codes8);
-  a.codes16 = cut(a.codes16);
+  cut(a.values);
+  cut(a.codes8);
+  cut(a.codes16);
   a.rows = count;
-  if (!a.scales.data.empty()) {
-    a.scales.data = a.scales.data.subspan(first / a.scales.row_group * a.scales.row_stride);
-  }
+  const size_t scales = first / a.scales.row_group * a.scales.row_stride;
+  const size_t all = a.scales.data.Elements();
+  if (all != 0) a.scales.data = a.scales.data.Columns(scales, all - scales);
   return a;
 }
 
@@ -77,8 +81,8 @@ void CheckSignals() {
   if (PyErr_CheckSignals() != 0) throw nb::python_error();
 }
 
-// Does what Gemm does. A long product is computed in bands of rows, which take about half a second,
-// with a look at signals between them; their bits do not depend on the bands.
+// Does what Gemm does, on the host. A long product is computed in bands of rows, which take about half
+// a second, with a look at signals between them; their bits do not depend on the bands.
 void InterruptibleGemm(const GemmOperand& a,
                        const GemmOperand& b,
                        const AccumulationMode& mode,
@@ -152,31 +156,44 @@ void BindGemm(nb::module_& m) {
   nb::class_<HeldOperand>(m, "Operand")
       .def_prop_ro("rows", [](const HeldOperand& h) { return h.operand.rows; })
       .def_prop_ro("inner", [](const HeldOperand& h) { return h.operand.inner; });
-  m.def("operand_of_quantized", &OfQuantized, nb::arg("matrix"), nb::arg("transposed"));
-  m.def("operand_of_array", &OfArray, nb::arg("format"), nb::arg("array"), nb::arg("transposed"));
-  // Writes A B^T, a.rows x b.rows.
+  m.def("operand_of_quantized",
+        &OfQuantized,
+        nb::arg("matrix"),
+        nb::arg("transposed"),
+        nb::arg("context") = nb::none());
+  m.def("operand_of_array",
+        &OfArray,
+        nb::arg("format"),
+        nb::arg("array"),
+        nb::arg("transposed"),
+        nb::arg("context") = nb::none());
+  // Writes A B^T, a.rows x b.rows. An epilogue other than float64 is for the host alone.
   m.def(
       "gemm",
       [](const HeldOperand& a,
          const HeldOperand& b,
          std::string_view mode,
          bool any_operands,
-         const OutputOf<float>& out,
-         std::string_view epilogue) {
+         const PlacedOutput& out,
+         std::string_view epilogue,
+         DeviceContext* context) {
         const AccumulationMode& accumulation = ModeOf(mode);
         if (!any_operands) {
           CheckOperands(mode, a.operand.format, b.operand.format, "any_operands=True allows it");
         }
         const Epilogue store = ParseEpilogue(epilogue);
+        const auto product = MatrixAt<float>(PlaceOf(context), "matmul", out);
         const ArrayCall call;
-        InterruptibleGemm(a.operand, b.operand, accumulation, store, Elements(out));
+        if (context != nullptr) return Gemm(a.operand, b.operand, accumulation, product);
+        InterruptibleGemm(a.operand, b.operand, accumulation, store, product.Span());
       },
       nb::arg("a"),
       nb::arg("b"),
       nb::arg("mode"),
       nb::arg("any_operands"),
       nb::arg("out").noconvert(),
-      nb::arg("epilogue"));
+      nb::arg("epilogue"),
+      nb::arg("context") = nb::none());
 }
 
 }  // namespace numsim::python

@@ -127,23 +127,26 @@ class OperandMeasures final : public LinearObserver {
   void Begin(LinearOp) override {}
   void End(LinearOp) override {}
 
+  // Measures on the host, wherever the layer is: an operand of a device is copied there.
   void Quantized(LinearOperand operand,
-                 In<float> original,
+                 ConstFloatSpan original,
                  const QuantizedMatrix& result) override {
-    std::vector<float> values(original.Elements());
+    const QuantizedMatrix here = InOrder(result.place().IsHost() ? result : OnHost(result));
+    const std::vector<float> numbers = ToVector(original);
+    std::vector<float> values(numbers.size());
     QuantizedOperand row;
     row.operand = ToString(operand);
-    row.format = ToString(result.format);
-    row.layout = ToString(result.layout);
-    const std::span<const float> scales = result.Scales();
+    row.format = ToString(here.format);
+    row.layout = ToString(here.layout);
+    const std::span<const float> scales = here.Scales();
     if (!scales.empty()) {
       const auto [least, largest] = std::ranges::minmax(scales);
       row.least_scale = least;
       row.largest_scale = largest;
     }
-    row.largest_value = MaxFinite(result.format);
-    row.amax = AbsmaxOfAll(original.Span());
-    row.error = QuantizationError(original.Span(), result, values);
+    row.largest_value = MaxFinite(here.format);
+    row.amax = AbsmaxOfAll(numbers);
+    row.error = QuantizationError(numbers, here, values);
     rows_.push_back(std::move(row));
   }
 
@@ -163,6 +166,21 @@ class OperandMeasures final : public LinearObserver {
   }
 
  private:
+  // Returns the matrix with its codes in the order of the input.
+  static QuantizedMatrix InOrder(QuantizedMatrix matrix) {
+    if (matrix.HasCodes()) return matrix;
+    const size_t bytes = static_cast<size_t>(matrix.format.StorageBytes());
+    const auto [rows, cols] = matrix.shape;
+    const std::span<uint8_t> to = matrix.codes.Renew(matrix.transposed.View().Elements()).Span();
+    const std::span<const uint8_t> from = matrix.transposed.Span();
+    for (size_t i = 0; i < rows * cols; ++i) {
+      const size_t at = i % cols * rows + i / cols;
+      std::copy_n(from.data() + at * bytes, bytes, to.data() + i * bytes);
+    }
+    matrix.order = CodeOrder::kBoth;
+    return matrix;
+  }
+
   std::vector<QuantizedOperand> rows_;
 };
 
@@ -189,10 +207,36 @@ struct HeldSaved {
   std::string recipe;
 };
 
-// One layer, for one thread at a time: its calls share memory.
+// The matrices of a call whose caller owns what is saved: x as a matrix, or its shape alone where
+// Backward does not read it.
+struct LentCall {
+  std::optional<PlacedInput> x;
+  size_t tokens = 0;
+  bool bf16 = false;  // the elements of an x that is not there
+  PlacedInput w;
+  std::vector<PlacedOutput> memory;  // a piece of uint8 for each of saved_bytes
+
+  ConstFloatSpan X(Place place) const {
+    if (x.has_value()) return FloatsAt(place, "linear", *x);
+    const Element element = bf16 ? Element::kBfloat16 : Element::kFloat32;
+    return {nullptr, {tokens, W(place).cols}, place, element};
+  }
+  ConstFloatSpan W(Place place) const { return FloatsAt(place, "linear", w); }
+  void Attach(const Linear& linear, LinearSaved& saved) const {
+    const Place place = linear.place();
+    std::vector<MatrixSpan<uint8_t>> pieces;
+    for (const PlacedOutput& piece : memory) {
+      pieces.push_back(ElementsAt<uint8_t>(place, "linear", piece));
+    }
+    linear.Attach(X(place), W(place), /*x_stays=*/true, pieces, saved);
+  }
+};
+
+// One layer, for one thread at a time: its calls share memory. On a device all layers do.
 class HeldLinear {
  public:
-  explicit HeldLinear(const LinearRecipe& recipe) : linear_(recipe), text_(BackwardText(recipe)) {}
+  HeldLinear(const LinearRecipe& recipe, DeviceContext* context)
+      : linear_(recipe, PlaceOf(context)), text_(BackwardText(recipe)) {}
 
   // `observed`, if given, gets a row per operand that is quantised.
   HeldSaved Forward(const InputOf<float>& x,
@@ -201,21 +245,15 @@ class HeldLinear {
                     uint64_t seed,
                     uint64_t stream,
                     std::optional<nb::list> observed) {
-    const LinearShape shape{x.shape(0), x.shape(1), w.shape(0)};
     HeldSaved result{{}, text_};
-    OperandMeasures measures;
-    {
-      const ArrayCall call;
-      const std::scoped_lock lock(mutex_);
-      linear_.Forward(Elements(x),
-                      Elements(w),
-                      shape,
+    Run(observed, [&](LinearObserver* observer) {
+      linear_.Forward(MatrixAt<const float>(Place(), "linear", x),
+                      MatrixAt<const float>(Place(), "linear", w),
                       Elements(y),
                       result.saved,
                       {seed, stream},
-                      observed.has_value() ? &measures : nullptr);
-    }
-    if (observed.has_value()) measures.AppendTo(*observed);
+                      observer);
+    });
     return result;
   }
 
@@ -230,35 +268,99 @@ class HeldLinear {
     if (saved.recipe != text_) {
       throw Error::Format("saved: of the recipe {}; this layer has {}", saved.recipe, text_);
     }
-    const std::span<float> none;
-    const std::span<float> dx_values = dx.has_value() ? Elements(*dx) : none;
-    const std::span<float> dw_values = dw.has_value() ? Elements(*dw) : none;
-    OperandMeasures measures;
-    {
-      const ArrayCall call;
-      const std::scoped_lock lock(mutex_);
+    const auto values_of = [](const std::optional<OutputOf<float>>& array) {
+      return array.has_value() ? FloatSpan(Elements(*array)) : FloatSpan();
+    };
+    Run(observed, [&](LinearObserver* observer) {
       linear_.Backward(Elements(g),
-                       Elements(w),
+                       MatrixAt<const float>(Place(), "linear", w),
                        saved.saved,
-                       dx_values,
-                       dw_values,
+                       values_of(dx),
+                       values_of(dw),
                        {seed, stream},
-                       observed.has_value() ? &measures : nullptr);
-    }
-    if (observed.has_value()) measures.AppendTo(*observed);
+                       observer);
+    });
+  }
+
+  // The bytes of memory that a Forward fills for each tensor that it saves.
+  std::vector<size_t> SavedBytes(const PlacedInput& x, const PlacedInput& w) const {
+    const Place place = linear_.place();
+    return linear_.SavedBytes(
+        FloatsAt(place, "linear", x), FloatsAt(place, "linear", w), /*x_stays=*/true);
+  }
+
+  // Forward and Backward at any place, with what is saved in memory of the caller.
+  void ForwardLent(const LentCall& lent,
+                   const PlacedOutput& y,
+                   uint64_t seed,
+                   uint64_t stream,
+                   std::optional<nb::list> observed) {
+    const Place place = linear_.place();
+    Run(observed, [&](LinearObserver* observer) {
+      LinearSaved saved;
+      lent.Attach(linear_, saved);
+      linear_.Forward(lent.X(place),
+                      lent.W(place),
+                      FloatsAt(place, "linear", y),
+                      saved,
+                      {seed, stream},
+                      observer,
+                      /*x_stays=*/true);
+    });
+  }
+  void BackwardLent(const LentCall& lent,
+                    const PlacedInput& g,
+                    const std::optional<PlacedOutput>& dx,
+                    const std::optional<PlacedOutput>& dw,
+                    uint64_t seed,
+                    uint64_t stream,
+                    std::optional<nb::list> observed) {
+    const Place place = linear_.place();
+    const auto result = [&](const std::optional<PlacedOutput>& array) {
+      return array.has_value() ? FloatsAt(place, "linear", *array) : FloatSpan();
+    };
+    Run(observed, [&](LinearObserver* observer) {
+      LinearSaved saved;
+      lent.Attach(linear_, saved);
+      linear_.Backward(FloatsAt(place, "linear", g),
+                       lent.W(place),
+                       saved,
+                       result(dx),
+                       result(dw),
+                       {seed, stream},
+                       observer);
+    });
   }
 
   std::vector<float> Save() {
-    const std::scoped_lock lock(mutex_);
+    const std::scoped_lock lock(Mutex());
     return linear_.SaveState();
   }
 
   void Restore(const std::vector<float>& state) {
-    const std::scoped_lock lock(mutex_);
+    const std::scoped_lock lock(Mutex());
     linear_.RestoreState(state);
   }
 
  private:
+  // Makes a call without the interpreter's lock, and appends what it observed to the list.
+  template <typename Body>
+  void Run(std::optional<nb::list>& observed, const Body& body) {
+    OperandMeasures measures;
+    {
+      const ArrayCall call;
+      const std::scoped_lock lock(Mutex());
+      body(observed.has_value() ? &measures : nullptr);
+    }
+    if (observed.has_value()) measures.AppendTo(*observed);
+  }
+
+  // Autograd calls backward passes from threads of its own, and a context is for one at a time.
+  std::mutex& Mutex() {
+    static std::mutex of_devices;
+    return linear_.place().IsHost() ? mutex_ : of_devices;
+  }
+
   std::mutex mutex_;
   Linear linear_;
   std::string text_;
@@ -325,8 +427,27 @@ void BindLinear(nb::module_& m) {
         }
         return rows;
       });
+  nb::class_<LentCall>(m, "LinearLent")
+      .def(
+          "__init__",
+          [](LentCall* self,
+             const std::optional<PlacedInput>& x,
+             size_t tokens,
+             bool bf16,
+             const PlacedInput& w,
+             const std::vector<PlacedOutput>& memory) {
+            new (self) LentCall{x, tokens, bf16, w, memory};
+          },
+          nb::arg("x").noconvert().none(),
+          nb::arg("tokens"),
+          nb::arg("bf16"),
+          nb::arg("w").noconvert(),
+          nb::arg("memory").noconvert());
   nb::class_<HeldLinear>(m, "Linear")
-      .def(nb::init<const LinearRecipe&>(), nb::arg("recipe"))
+      .def(nb::init<const LinearRecipe&, DeviceContext*>(),
+           nb::keep_alive<1, 3>(),
+           nb::arg("recipe"),
+           nb::arg("context").none() = nb::none())
       // Matrices x: tokens x in, w: out x in, y: tokens x out.
       .def("forward",
            &HeldLinear::Forward,
@@ -341,6 +462,27 @@ void BindLinear(nb::module_& m) {
            nb::arg("g").noconvert(),
            nb::arg("w").noconvert(),
            nb::arg("saved"),
+           nb::arg("dx").noconvert().none(),
+           nb::arg("dw").noconvert().none(),
+           nb::arg("seed"),
+           nb::arg("stream"),
+           nb::arg("observed") = nb::none())
+      // The same with what is saved in arrays of the caller, uint8, of saved_bytes.
+      .def("saved_bytes",
+           &HeldLinear::SavedBytes,
+           nb::arg("x").noconvert(),
+           nb::arg("w").noconvert())
+      .def("forward_lent",
+           &HeldLinear::ForwardLent,
+           nb::arg("lent"),
+           nb::arg("y").noconvert(),
+           nb::arg("seed"),
+           nb::arg("stream"),
+           nb::arg("observed") = nb::none())
+      .def("backward_lent",
+           &HeldLinear::BackwardLent,
+           nb::arg("lent"),
+           nb::arg("g").noconvert(),
            nb::arg("dx").noconvert().none(),
            nb::arg("dw").noconvert().none(),
            nb::arg("seed"),

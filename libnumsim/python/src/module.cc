@@ -34,13 +34,12 @@ NB_MODULE(_core, m) {
   });
   m.def("nearest_name", &NearestName, nb::arg("wrong"), nb::arg("names"));
 
+  BindDevice(m);  // before the calls that take a context
   BindFormats(m);
   BindCasts(m);
   BindArithmetic(m);
-  BindDevice(m);
   BindQuantize(m);
   BindGemm(m);
-  BindGiven(m);
   BindLinear(m);
   BindUpdates(m);
   BindMeasures(m);

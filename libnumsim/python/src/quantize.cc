@@ -1,26 +1,84 @@
 // Quantised matrices and delayed scales.
 #include "numsim/quantize.h"
 
-#include <algorithm>
+#include <nanobind/stl/tuple.h>
+#include <nanobind/stl/variant.h>
+
+#include <tuple>
+#include <utility>
+#include <variant>
 
 #include "libnumsim/python/src/bindings.h"
-#include "libnumsim/python/src/code_views.h"
-#include "libnumsim/python/src/quantize_options.h"
-#include "numsim/backend/device_context.h"
+#include "libnumsim/python/src/held_matrix.h"
 
 namespace numsim::python {
 namespace {
 
-MatrixShape ShapeOf(const InputOf<float>& x) {
-  if (x.ndim() != 2) throw Error::Format("x: expected 2 dimensions, found {}", x.ndim());
-  return {x.shape(0), x.shape(1)};
+// How a quantisation gets its scales: by a rule, under one that is given, or under a delayed one.
+using Scaling = std::variant<DelayedScale*, float, std::string_view>;
+
+// Writes codes and scales, and the scale of the tensor under a rule with two levels.
+HeldMatrix QuantizeArray(const PlacedInput& x,
+                         const EncodePlan& plan,
+                         std::string_view layout,
+                         const Scaling& scaling,
+                         const ArrayRandom& random,
+                         const PlacedOutput& codes,
+                         const PlacedOutput& scales,
+                         const std::optional<PlacedOutput>& tensor_scale,
+                         DeviceContext* context) {
+  const auto* const rule = std::get_if<std::string_view>(&scaling);
+  const QuantizeOptions options{.format = plan.format,
+                                .rounding = plan.rounding,
+                                .overflow = plan.overflow,
+                                .layout = ParseScaleLayout(layout),
+                                .scale_rule = rule ? ParseScaleRule(*rule) : ScaleRule::kNone,
+                                .random = random};
+  const Place place = PlaceOf(context);
+  HeldMatrix held{plan.format, options.layout, PlacedInput(codes), PlacedInput(scales), {}};
+  if (tensor_scale) held.tensor_scale = PlacedInput(*tensor_scale);
+  QuantizedMatrix result = held.At(place);
+  const ConstFloatSpan in = FloatsAt(place, "quantize", x);
+  const ArrayCall call;
+  if (const auto* const given = std::get_if<float>(&scaling)) {
+    QuantizeUnder(Scale{*given, 1 / *given}, in, options, result);
+  } else if (rule != nullptr) {
+    QuantizeInto(in, options, result);
+  } else {
+    QuantizeUnder(*std::get<DelayedScale*>(scaling), in, options, result);
+  }
+  return held;
 }
 
-ErrorMeasures ErrorOf(const QuantizedMatrix& matrix,
+void DequantizeInto(const HeldMatrix& matrix, const PlacedOutput& out, DeviceContext* context) {
+  const Place place = PlaceOf(context);
+  const QuantizedMatrix view = matrix.At(place);
+  const auto values = ElementsAt<float>(place, "dequantize", out);
+  const ArrayCall call;
+  Dequantize(view, values);
+}
+
+ErrorMeasures ErrorOf(const HeldMatrix& matrix,
                       const InputOf<float>& x,
                       const OutputOf<float>& dequantized) {
+  const QuantizedMatrix view = matrix.At(Place());
   const ArrayCall call;
-  return QuantizationError(Elements(x), matrix, Elements(dequantized));
+  return QuantizationError(Elements(x), view, Elements(dequantized));
+}
+
+// Returns how scales of a shape belong to codes: the number of matrices, their rows and columns, and
+// the layout of their scales.
+std::tuple<size_t, size_t, size_t, std::string> Placement(const std::vector<size_t>& codes,
+                                                          const std::vector<size_t>& scales,
+                                                          const std::string& named,
+                                                          const std::string& usual) {
+  const auto layout_of = [](const std::string& text) -> std::optional<ScaleLayout> {
+    if (text.empty()) return std::nullopt;
+    return ParseScaleLayout(text);
+  };
+  const ScalePlacement place = PlaceScales(codes, scales, layout_of(named), layout_of(usual));
+  const MatrixStack& stack = place.stack;
+  return {stack.matrices, stack.shape.rows, stack.shape.cols, ToString(place.layout)};
 }
 
 void BindErrors(nb::module_& m) {
@@ -48,11 +106,10 @@ void BindDelayedScale(nb::module_& m) {
              int margin,
              std::string_view rule,
              DeviceContext* context) {
-            const Place place = context == nullptr ? Place() : Place(*context);
             new (self)
                 DelayedScale(format,
                              {history, ParseAmaxAlgorithm(algorithm), margin, ParseScaleRule(rule)},
-                             place);
+                             PlaceOf(context));
           },
           nb::keep_alive<1, 7>(),
           nb::arg("format"),
@@ -75,49 +132,23 @@ void BindDelayedScale(nb::module_& m) {
 void BindQuantize(nb::module_& m) {
   BindErrors(m);
   BindDelayedScale(m);
-  nb::class_<QuantizedMatrix>(m, "QuantizedMatrix")
-      .def_prop_ro("rows", [](const QuantizedMatrix& q) { return q.shape.rows; })
-      .def_prop_ro("cols", [](const QuantizedMatrix& q) { return q.shape.cols; })
-      .def_prop_ro("layout", [](const QuantizedMatrix& q) { return ToString(q.layout); })
-      .def_prop_ro("codes",
-                   [](nb::handle self) {
-                     const auto& q = nb::cast<const QuantizedMatrix&>(self);
-                     const size_t shape[2] = {q.shape.rows, q.shape.cols};
-                     return CodeView(q.codes.View().data, q.format.StorageBytes(), 2, shape, self);
-                   })
-      .def_prop_ro("scales",
-                   [](nb::handle self) {
-                     const std::span<const float> s =
-                         nb::cast<const QuantizedMatrix&>(self).Scales();
-                     return nb::ndarray<nb::numpy, const float>(s.data(), {s.size()}, self);
-                   })
-      // The scale of the tensor under a rule with two levels, and the codes of the groups' scales.
-      .def_prop_ro("tensor_scale",
-                   [](const QuantizedMatrix& q) -> std::optional<float> {
-                     if (q.tensor_scale.View().Elements() == 0) return std::nullopt;
-                     return q.tensor_scale.Span()[0];
-                   })
+  nb::class_<HeldMatrix>(m, "QuantizedMatrix")
+      // A matrix of codes that are there already.
       .def(
-          "group_scale_codes",
-          [](const QuantizedMatrix& q, const OutputOf<uint8_t>& out) {
-            const ArrayCall call;
-            const auto codes = GroupScaleCodes(q);
-            if (out.size() != codes.size()) {
-              throw Error::Format(
-                  "expected {} elements in out, found {}", codes.size(), out.size());
-            }
-            std::ranges::copy(codes, Elements(out).begin());
+          "__init__",
+          [](HeldMatrix* self,
+             const FormatSpec& format,
+             std::string_view layout,
+             PlacedInput codes,
+             PlacedInput scales) {
+            new (self) HeldMatrix{
+                format, ParseScaleLayout(layout), std::move(codes), std::move(scales), {}};
           },
-          nb::arg("out").noconvert())
-      .def(
-          "dequantize",
-          [](const QuantizedMatrix& q, const OutputOf<float>& out) {
-            const ArrayCall call;
-            Dequantize(q, Elements(out));
-          },
-          nb::arg("out").noconvert())
+          nb::arg("format"),
+          nb::arg("layout"),
+          nb::arg("codes").noconvert(),
+          nb::arg("scales").noconvert())
       .def("error", &ErrorOf, nb::arg("x").noconvert(), nb::arg("dequantized").noconvert());
-
   m.def(
       "scale_count",
       [](std::string_view layout, size_t rows, size_t cols) {
@@ -126,54 +157,29 @@ void BindQuantize(nb::module_& m) {
       nb::arg("layout"),
       nb::arg("rows"),
       nb::arg("cols"));
-  m.def(
-      "quantize",
-      [](const InputOf<float>& x,
-         const EncodePlan& plan,
-         std::string_view layout,
-         std::string_view rule,
-         const ArrayRandom& random) {
-        const auto options = OptionsOf(plan, layout, rule, random);
-        const MatrixShape shape = ShapeOf(x);
-        const ArrayCall call;
-        return Quantize(Elements(x), shape, options);
-      },
-      nb::arg("x").noconvert(),
-      nb::arg("plan"),
-      nb::arg("layout"),
-      nb::arg("rule"),
-      nb::arg("random") = ArrayRandom());
-  m.def(
-      "quantize_under",
-      [](const InputOf<float>& x, const EncodePlan& plan, float scale, const ArrayRandom& random) {
-        const auto options = OptionsOf(plan, "tensor", "none", random);
-        const MatrixShape shape = ShapeOf(x);
-        const ArrayCall call;
-        QuantizedMatrix result;
-        QuantizeUnder(Scale{scale, 1 / scale}, HostMatrix(Elements(x), shape), options, result);
-        return result;
-      },
-      nb::arg("x").noconvert(),
-      nb::arg("plan"),
-      nb::arg("scale"),
-      nb::arg("random") = ArrayRandom());
-  m.def(
-      "quantize_delayed",
-      [](const InputOf<float>& x,
-         const EncodePlan& plan,
-         DelayedScale& delayed,
-         const ArrayRandom& random) {
-        const auto options = OptionsOf(plan, "tensor", "none", random);
-        const MatrixShape shape = ShapeOf(x);
-        const ArrayCall call;
-        QuantizedMatrix result;
-        QuantizeUnder(delayed, HostMatrix(Elements(x), shape), options, result);
-        return result;
-      },
-      nb::arg("x").noconvert(),
-      nb::arg("plan"),
-      nb::arg("delayed"),
-      nb::arg("random") = ArrayRandom());
+  m.def("dequantize",
+        &DequantizeInto,
+        nb::arg("matrix"),
+        nb::arg("out").noconvert(),
+        nb::arg("context") = nb::none());
+  m.def("place_scales",
+        &Placement,
+        nb::arg("codes"),
+        nb::arg("scales"),
+        nb::arg("named"),
+        nb::arg("usual"));
+  // `scaling`: the name of a rule, a number, or a DelayedScale.
+  m.def("quantize",
+        &QuantizeArray,
+        nb::arg("x").noconvert(),
+        nb::arg("plan"),
+        nb::arg("layout"),
+        nb::arg("scaling"),
+        nb::arg("random"),
+        nb::arg("codes").noconvert(),
+        nb::arg("scales").noconvert(),
+        nb::arg("tensor_scale").noconvert() = nb::none(),
+        nb::arg("context") = nb::none());
 }
 
 }  // namespace numsim::python

@@ -1,5 +1,5 @@
 // Update rules: steps of weights of a small format.
-#include <memory>
+#include <vector>
 
 #include "libnumsim/python/src/bindings.h"
 #include "numsim/update.h"
@@ -7,37 +7,64 @@
 namespace numsim::python {
 namespace {
 
+// Rounds the weights that a rule starts from, and returns the state that goes with them. On a device,
+// a state is made on the host.
 UpdateState Start(const UpdateRule& rule,
                   const FormatSpec& format,
                   size_t rows,
                   size_t cols,
-                  const InputOf<float>& initial,
-                  const OutputOf<float>& weights) {
-  const ArrayCall call;
+                  const PlacedInput& initial,
+                  const PlacedOutput& weights,
+                  DeviceContext* context) {
+  const Place place = PlaceOf(context);
   const MatrixShape shape{rows, cols};
-  return StartUpdates(
-      rule, format, HostMatrix(Elements(initial), shape), HostMatrix(Elements(weights), shape));
+  const auto from = ElementsAt<const float>(place, "update", initial).As(rows, cols);
+  const auto to = ElementsAt<float>(place, "update", weights).As(rows, cols);
+  const ArrayCall call;
+  if (place.IsHost()) return StartUpdates(rule, format, from, to);
+  if (!HasState(rule.kind)) {
+    FakeQuantize(MakeEncodePlan(format, {}, Overflow::kSaturate), from, to);
+    return UpdateState().CopiedTo(place);
+  }
+  std::vector<float> values = ToVector(from);
+  const auto host = HostMatrix(values, shape);
+  const UpdateState state = StartUpdates(rule, format, host, host);
+  CopyMatrix<float>(host, to);
+  return state.CopiedTo(place);
+}
+
+// Returns a copy of the state in the memory of the context, or the state itself if it is there. From
+// one context to another it goes through the host.
+nb::object StateAt(nb::handle state, DeviceContext* context) {
+  const Place place = PlaceOf(context);
+  const auto& held = nb::cast<const UpdateState&>(state);
+  const bool there = held.values.place() == place && held.words.place() == place;
+  if (there) return nb::borrow(state);
+  return nb::cast(held.CopiedTo(Place()).CopiedTo(place));
 }
 
 UpdateOutcome Apply(const UpdateRule& rule,
                     const FormatSpec& format,
                     size_t rows,
                     size_t cols,
-                    const InputOf<float>& weights,
-                    const InputOf<float>& update,
-                    const OutputOf<float>& out,
+                    const PlacedInput& weights,
+                    const PlacedInput& update,
+                    const PlacedOutput& out,
                     UpdateState& state,
                     const ArrayRandom& random,
                     float learning_rate,
-                    float weight_decay) {
-  const MatrixShape shape{rows, cols};
-  const WeightUpdate step{.format = format,
-                          .weights = HostMatrix(Elements(weights), shape),
-                          .update = HostMatrix(Elements(update), shape),
-                          .learning_rate = learning_rate,
-                          .weight_decay = weight_decay};
+                    float weight_decay,
+                    DeviceContext* context) {
+  const Place place = PlaceOf(context);
+  const WeightUpdate step{
+      .format = format,
+      .weights = ElementsAt<const float>(place, "update", weights).As(rows, cols),
+      .update = ElementsAt<const float>(place, "update", update).As(rows, cols),
+      .learning_rate = learning_rate,
+      .weight_decay = weight_decay};
+  const auto moved = ElementsAt<float>(place, "update", out).As(rows, cols);
   const ArrayCall call;
-  return ApplyUpdate(rule, step, random.stream, state, HostMatrix(Elements(out), shape));
+  return ApplyUpdate(rule, step, random.stream, state, moved);
 }
 
 }  // namespace
@@ -95,7 +122,15 @@ void BindUpdates(nb::module_& m) {
         nb::arg("rows"),
         nb::arg("cols"),
         nb::arg("initial").noconvert(),
-        nb::arg("weights").noconvert());
+        nb::arg("weights").noconvert(),
+        nb::arg("context") = nb::none(),
+        nb::keep_alive<0, 7>());
+  // The state keeps its context alive.
+  m.def("update_state_at",
+        &StateAt,
+        nb::arg("state"),
+        nb::arg("context").none(),
+        nb::keep_alive<0, 2>());
   m.def("apply_update",
         &Apply,
         nb::arg("rule"),
@@ -108,7 +143,8 @@ void BindUpdates(nb::module_& m) {
         nb::arg("state"),
         nb::arg("random"),
         nb::arg("learning_rate"),
-        nb::arg("weight_decay"));
+        nb::arg("weight_decay"),
+        nb::arg("context") = nb::none());
 }
 
 }  // namespace numsim::python

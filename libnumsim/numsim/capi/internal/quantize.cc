@@ -62,8 +62,7 @@ struct QuantizeCall {
     if constexpr (sizeof(Code) <= 2) {
       if (!draws.HasWords()) {
         return Quantize(plan,
-                        std::span(in, matrix.Elements()),
-                        matrix.shape,
+                        HostMatrix(std::span(in, matrix.Elements()), matrix.shape),
                         matrix.layout,
                         std::span(inv_scales, matrix.Scales()),
                         codes,
@@ -84,10 +83,9 @@ void RunDequantize(const FormatSpec& format,
   if constexpr (sizeof(Code) <= 2) {
     Dequantize(format,
                codes,
-               matrix.shape,
                matrix.layout,
                std::span(scales, matrix.Scales()),
-               std::span(out, codes.size()));
+               HostMatrix(std::span(out, codes.size()), matrix.shape));
   } else {
     ForEachElement(codes.size(), [&](size_t i) {
       out[i] = Decode(format, codes[i] & format.CodeMask()) * scales[matrix.ScaleOf(i)];
@@ -124,7 +122,9 @@ numsim_status_t numsim_absmax(const float* in,
   status = FirstError({from.Check(), to.Check()});
   if (status == NUMSIM_OK) status = CheckDisjoint(to, {from});
   if (status != NUMSIM_OK) return status;
-  numsim::Absmax(std::span(in, from.n), matrix.shape, matrix.layout, std::span(absmax, to.n));
+  numsim::Absmax(numsim::HostMatrix(std::span(in, from.n), matrix.shape),
+                 matrix.layout,
+                 std::span(absmax, to.n));
   return NUMSIM_OK;
 }
 

@@ -1,10 +1,8 @@
-// The functions of cast_device.h, with the shortcuts for rounding to nearest even and for decoding.
-#include "numsim/base/require.h"
+// The functions of cast_device.h of whole arrays, with the shortcuts for rounding to nearest even and for decoding.
 #include "numsim/cast/internal/cast_cuda.cuh"
 #include "numsim/formats/decode.h"
 
-namespace numsim {
-namespace cuda {
+namespace numsim::cuda {
 namespace {
 
 template <EncodeShortcutKind kKind, typename T>
@@ -55,57 +53,39 @@ struct ShortcutDecoder {
 template <EncodeShortcutKind kKind, typename Out>
 void MapNearest(const EncodePlan& plan,
                 const EncodeShortcut& shortcut,
-                DeviceSpan<const float> in,
-                DeviceSpan<Out> out,
-                DeviceStream& stream) {
+                MatrixSpan<const float> in,
+                MatrixSpan<Out> out) {
   const NearestEncoder<kKind, Out> op = {shortcut, MakeDecodeShortcut(plan.format)};
-  Map("encode, nearest even", op, in, out, stream);
+  Map("encode, nearest even", op, in, out);
 }
 
 template <typename Out>
 void EncodeAny(const EncodePlan& plan,
-               DeviceSpan<const float> in,
-               DeviceSpan<Out> out,
-               DeviceStream& stream,
+               MatrixSpan<const float> in,
+               MatrixSpan<Out> out,
                const ArrayRandom& random) {
   using Kind = EncodeShortcutKind;
   if constexpr (sizeof(Out) <= 2 || kIsValue<Out>) {
     const EncodeShortcut shortcut = MakeEncodeShortcut(plan);
     const bool usable = !kIsValue<Out> || MakeDecodeShortcut(plan.format).usable;
     if (usable && shortcut.kind == Kind::kNearestNarrower) {
-      return MapNearest<Kind::kNearestNarrower>(plan, shortcut, in, out, stream);
+      return MapNearest<Kind::kNearestNarrower>(plan, shortcut, in, out);
     }
     if (sizeof(Out) > 1 && usable && shortcut.kind == Kind::kNearestSame) {
-      return MapNearest<Kind::kNearestSame>(plan, shortcut, in, out, stream);
+      return MapNearest<Kind::kNearestSame>(plan, shortcut, in, out);
     }
     if (usable && shortcut.kind != Kind::kNone) {
-      return EncodeStochastic(plan, shortcut, in, out, stream, random);
+      return EncodeStochastic(plan, shortcut, in, out, random);
     }
   }
-  EncodeByRule(plan, in, out, stream, random);
+  EncodeByRule(plan, in, out, random);
 }
 
 template <typename Code>
-void EncodeCodes(const EncodePlan& plan,
-                 DeviceSpan<const float> in,
-                 DeviceSpan<Code> codes,
-                 DeviceStream& stream,
-                 const ArrayRandom& random) {
-  RequireSize(codes.size(), in.size(), "Encode", "codes");
-  RequireCodeBytes(sizeof(Code), plan.format.Bits(), "Encode", "codes");
-  EncodeAny(plan, in, codes, stream, random);
-}
-
-template <typename Code>
-void DecodeWords(const FormatSpec& format,
-                 DeviceSpan<const Code> codes,
-                 DeviceSpan<float> out,
-                 DeviceStream& stream) {
-  RequireSize(out.size(), codes.size(), "Decode", "out");
-  RequireCodeBytes(sizeof(Code), format.Bits(), "Decode", "codes");
+void DecodeWords(const FormatSpec& format, MatrixSpan<const Code> codes, MatrixSpan<float> out) {
   const DecodeShortcut shortcut = MakeDecodeShortcut(format);
-  if (!shortcut.usable) return DecodeByRule(format, codes, out, stream);
-  Map("decode", ShortcutDecoder<Code>{shortcut}, codes, out, stream);
+  if (!shortcut.usable) return DecodeByRule(format, codes, out);
+  Map("decode", ShortcutDecoder<Code>{shortcut}, codes, out);
 }
 
 // Codes of 8 bits are decoded by a table in shared memory, with one copy in each of the 32 banks.
@@ -169,81 +149,55 @@ __global__ void __launch_bounds__(kTableThreads)
   for (; i < n; i += step) out[i] = column.Value<0>(codes[i]);
 }
 
-void DecodeBytes(const FormatSpec& format,
-                 DeviceSpan<const uint8_t> codes,
-                 DeviceSpan<float> out,
-                 DeviceStream& stream) {
-  RequireSize(out.size(), codes.size(), "Decode", "out");
-  RequireCodeBytes(1, format.Bits(), "Decode", "codes");
-  const size_t n = codes.size();
+void DecodeBytes(const FormatSpec& format, MatrixSpan<const uint8_t> codes, MatrixSpan<float> out) {
+  const size_t n = codes.Elements();
   if (n == 0) return;
   ValueTable values;
   for (uint32_t code = 0; code < 256; ++code) {
-    values.value[code] = Decode(format, code & format.CodeMask());
+    values.value[code] = numsim::Decode(format, code & format.CodeMask());
   }
   const size_t wanted = (n + kTableChunk - 1) / kTableChunk;
   const size_t resident = size_t{4} * static_cast<size_t>(Device().multiprocessors);
   const unsigned blocks = static_cast<unsigned>(wanted < resident ? wanted : resident);
-  const bool wide = IsAligned(codes.data(), 4) && IsAligned(out.data(), 4);
-  TableKernel<<<blocks, kTableThreads, 0, Raw(stream)>>>(codes.data(), n, out.data(), wide, values);
+  const bool wide = IsAligned(codes.data, 4) && IsAligned(out.data, 4);
+  TableKernel<<<blocks, kTableThreads, 0, Raw(out.place.Stream())>>>(
+      codes.data, n, out.data, wide, values);
   CheckLaunch("decode by a table", fmt::format("{} codes", n));
 }
 
 }  // namespace
-}  // namespace cuda
 
+template <typename Code>
 void Encode(const EncodePlan& plan,
-            DeviceSpan<const float> in,
-            DeviceSpan<uint8_t> codes,
-            DeviceStream& stream,
+            MatrixSpan<const float> in,
+            MatrixSpan<Code> codes,
             const ArrayRandom& random) {
-  cuda::EncodeCodes(plan, in, codes, stream, random);
+  EncodeAny(plan, in, codes, random);
 }
 
-void Encode(const EncodePlan& plan,
-            DeviceSpan<const float> in,
-            DeviceSpan<uint16_t> codes,
-            DeviceStream& stream,
-            const ArrayRandom& random) {
-  cuda::EncodeCodes(plan, in, codes, stream, random);
-}
-
-void Encode(const EncodePlan& plan,
-            DeviceSpan<const float> in,
-            DeviceSpan<uint32_t> codes,
-            DeviceStream& stream,
-            const ArrayRandom& random) {
-  cuda::EncodeCodes(plan, in, codes, stream, random);
-}
-
-void Decode(const FormatSpec& format,
-            DeviceSpan<const uint8_t> codes,
-            DeviceSpan<float> out,
-            DeviceStream& stream) {
-  cuda::DecodeBytes(format, codes, out, stream);
-}
-
-void Decode(const FormatSpec& format,
-            DeviceSpan<const uint16_t> codes,
-            DeviceSpan<float> out,
-            DeviceStream& stream) {
-  cuda::DecodeWords(format, codes, out, stream);
-}
-
-void Decode(const FormatSpec& format,
-            DeviceSpan<const uint32_t> codes,
-            DeviceSpan<float> out,
-            DeviceStream& stream) {
-  cuda::DecodeWords(format, codes, out, stream);
+template <typename Code>
+void Decode(const FormatSpec& format, MatrixSpan<const Code> codes, MatrixSpan<float> out) {
+  if constexpr (sizeof(Code) == 1) {
+    DecodeBytes(format, codes, out);
+  } else {
+    DecodeWords(format, codes, out);
+  }
 }
 
 void FakeQuantize(const EncodePlan& plan,
-                  DeviceSpan<const float> in,
-                  DeviceSpan<float> out,
-                  DeviceStream& stream,
+                  MatrixSpan<const float> in,
+                  MatrixSpan<float> out,
                   const ArrayRandom& random) {
-  RequireSize(out.size(), in.size(), "FakeQuantize", "out");
-  cuda::EncodeAny(plan, in, out, stream, random);
+  EncodeAny(plan, in, out, random);
 }
 
-}  // namespace numsim
+#define NUMSIM_INSTANTIATE(Code)                                                         \
+  template void Encode<Code>(                                                            \
+      const EncodePlan&, MatrixSpan<const float>, MatrixSpan<Code>, const ArrayRandom&); \
+  template void Decode<Code>(const FormatSpec&, MatrixSpan<const Code>, MatrixSpan<float>);
+NUMSIM_INSTANTIATE(uint8_t)
+NUMSIM_INSTANTIATE(uint16_t)
+NUMSIM_INSTANTIATE(uint32_t)
+#undef NUMSIM_INSTANTIATE
+
+}  // namespace numsim::cuda

@@ -7,7 +7,7 @@
 #include <cstdint>
 
 #include "numsim/backend/shared/device_call_cuda.cuh"
-#include "numsim/cast/cast_device.h"
+#include "numsim/cast/internal/cast_device.h"
 #include "numsim/cast/shared/cast_shortcut_cuda.cuh"
 #include "numsim/formats/shared/decode_scalar.h"
 #include "numsim/random/shared/philox_cuda.cuh"
@@ -96,38 +96,32 @@ bool IsAligned(const T* data, size_t elements) {
 template <class Op>
 void Map(const char* what,
          const Op& op,
-         DeviceSpan<const typename Op::In> in,
-         DeviceSpan<typename Op::Out> out,
-         DeviceStream& stream) {
-  const size_t n = in.size();
+         MatrixSpan<const typename Op::In> in,
+         MatrixSpan<typename Op::Out> out) {
+  const size_t n = in.Elements();
   if (n == 0) return;
-  const bool wide = IsAligned(in.data(), 4) && IsAligned(out.data(), 4);
+  const bool wide = IsAligned(in.data, 4) && IsAligned(out.data, 4);
   const unsigned blocks = static_cast<unsigned>((n + kMapChunk - 1) / kMapChunk);
-  MapKernel<Op><<<blocks, kThreads, 0, Raw(stream)>>>(in.data(), n, out.data(), wide, op);
+  MapKernel<Op><<<blocks, kThreads, 0, Raw(out.place.Stream())>>>(in.data, n, out.data, wide, op);
   CheckLaunch(what, fmt::format("{} elements", n));
 }
 
 // Serve every conversion, by the rounding and decoding rules. Defined in cast_rule_cuda.cu.
 template <typename Out>
 void EncodeByRule(const EncodePlan& plan,
-                  DeviceSpan<const float> in,
-                  DeviceSpan<Out> out,
-                  DeviceStream& stream,
+                  MatrixSpan<const float> in,
+                  MatrixSpan<Out> out,
                   const ArrayRandom& random);
 template <typename Code>
-void DecodeByRule(const FormatSpec& format,
-                  DeviceSpan<const Code> codes,
-                  DeviceSpan<float> out,
-                  DeviceStream& stream);
+void DecodeByRule(const FormatSpec& format, MatrixSpan<const Code> codes, MatrixSpan<float> out);
 
 // Encodes by a stochastic shortcut. Requires a shortcut of a stochastic kind and, if Out is float,
 // a usable DecodeShortcut. Defined in cast_stochastic_cuda.cu.
 template <typename Out>
 void EncodeStochastic(const EncodePlan& plan,
                       const EncodeShortcut& shortcut,
-                      DeviceSpan<const float> in,
-                      DeviceSpan<Out> out,
-                      DeviceStream& stream,
+                      MatrixSpan<const float> in,
+                      MatrixSpan<Out> out,
                       const ArrayRandom& random);
 
 }  // namespace numsim::cuda

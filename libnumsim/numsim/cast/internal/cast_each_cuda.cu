@@ -1,13 +1,11 @@
-// Conversions of EncodeEach and RoundEach (cast_device.h), one element at a time by the rules.
+// EncodeEach and RoundEach (cast_device.h): one element at a time, by the rules.
 #include <type_traits>
 
-#include "numsim/base/require.h"
 #include "numsim/cast/internal/cast_cuda.cuh"
 #include "numsim/rounding/shared/encode_scalar.h"
 #include "numsim/rounding/shared/subnormal_gap.h"
 
-namespace numsim {
-namespace cuda {
+namespace numsim::cuda {
 namespace {
 
 // The random bits of each element: a word of the caller's, or those of a stream.
@@ -65,70 +63,61 @@ __global__ void __launch_bounds__(kThreads)
 
 template <typename Float, typename Out>
 void LaunchEach(const EncodePlan& plan,
-                DeviceSpan<const Float> in,
-                DeviceSpan<Out> out,
-                DeviceStream& stream,
+                MatrixSpan<const Float> in,
+                MatrixSpan<Out> out,
                 const ArrayRandom& random,
-                DeviceSpan<const uint32_t> words) {
-  RequireSize(out.size(), in.size(), "EncodeEach", "out");
-  if (!words.empty()) RequireSize(words.size(), in.size(), "EncodeEach", "words");
-  if (in.empty()) return;
+                MatrixSpan<const uint32_t> words) {
+  if (in.Empty()) return;
   EachPlan each;
   each.plan = plan;
   each.subnormal_gap = MakeSubnormalGapPlans(plan);
-  each.random = {words.data(), MakePhiloxStream(random.stream), random.first_index};
-  const size_t wanted = (in.size() + kThreads - 1) / kThreads;
+  each.random = {words.data, MakePhiloxStream(random.stream), random.first_index};
+  const size_t wanted = (in.Elements() + kThreads - 1) / kThreads;
   const size_t most = size_t{32} * static_cast<size_t>(Device().multiprocessors);
   const auto blocks = static_cast<unsigned>(wanted < most ? wanted : most);
   EachKernel<Float, Out>
-      <<<blocks, kThreads, 0, Raw(stream)>>>(in.data(), in.size(), out.data(), each);
-  CheckLaunch("encode each", fmt::format("{} elements", in.size()));
+      <<<blocks, kThreads, 0, Raw(out.place.Stream())>>>(in.data, in.Elements(), out.data, each);
+  CheckLaunch("encode each", fmt::format("{} elements", in.Elements()));
 }
 
 }  // namespace
-}  // namespace cuda
 
 template <typename Float, typename Code>
 void EncodeEach(const EncodePlan& plan,
-                DeviceSpan<const Float> in,
-                DeviceSpan<Code> codes,
-                DeviceStream& stream,
+                MatrixSpan<const Float> in,
+                MatrixSpan<Code> codes,
                 const ArrayRandom& random,
-                DeviceSpan<const uint32_t> words) {
-  RequireCodeBytes(sizeof(Code), plan.format.Bits(), "EncodeEach", "codes");
-  cuda::LaunchEach(plan, in, codes, stream, random, words);
+                MatrixSpan<const uint32_t> words) {
+  LaunchEach(plan, in, codes, random, words);
 }
 
 template <typename Float>
 void RoundEach(const EncodePlan& plan,
-               DeviceSpan<const Float> in,
-               DeviceSpan<Float> out,
-               DeviceStream& stream,
+               MatrixSpan<const Float> in,
+               MatrixSpan<Float> out,
                const ArrayRandom& random,
-               DeviceSpan<const uint32_t> words) {
-  cuda::LaunchEach(plan, in, out, stream, random, words);
+               MatrixSpan<const uint32_t> words) {
+  LaunchEach(plan, in, out, random, words);
 }
 
 #define NUMSIM_INSTANTIATE_CODE(Float, Code)                     \
   template void EncodeEach<Float, Code>(const EncodePlan&,       \
-                                        DeviceSpan<const Float>, \
-                                        DeviceSpan<Code>,        \
-                                        DeviceStream&,           \
+                                        MatrixSpan<const Float>, \
+                                        MatrixSpan<Code>,        \
                                         const ArrayRandom&,      \
-                                        DeviceSpan<const uint32_t>);
+                                        MatrixSpan<const uint32_t>);
 #define NUMSIM_INSTANTIATE(Float)                         \
   NUMSIM_INSTANTIATE_CODE(Float, uint8_t)                 \
   NUMSIM_INSTANTIATE_CODE(Float, uint16_t)                \
   NUMSIM_INSTANTIATE_CODE(Float, uint32_t)                \
   template void RoundEach<Float>(const EncodePlan&,       \
-                                 DeviceSpan<const Float>, \
-                                 DeviceSpan<Float>,       \
-                                 DeviceStream&,           \
+                                 MatrixSpan<const Float>, \
+                                 MatrixSpan<Float>,       \
                                  const ArrayRandom&,      \
-                                 DeviceSpan<const uint32_t>);
+                                 MatrixSpan<const uint32_t>);
 NUMSIM_INSTANTIATE(float)
 NUMSIM_INSTANTIATE(double)
 #undef NUMSIM_INSTANTIATE
 #undef NUMSIM_INSTANTIATE_CODE
 
-}  // namespace numsim
+}  // namespace numsim::cuda

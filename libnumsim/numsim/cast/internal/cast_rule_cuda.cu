@@ -77,24 +77,22 @@ struct RuleDecoder {
 
 template <RuleMode kMode, typename Out>
 void MapRule(const EncodePlan& plan,
-             DeviceSpan<const float> in,
-             DeviceSpan<Out> out,
-             DeviceStream& stream,
+             MatrixSpan<const float> in,
+             MatrixSpan<Out> out,
              const ArrayRandom& random) {
   RuleEncoder<kMode, Out> op;
   op.plan = plan;
   op.stream = MakePhiloxStream(random.stream);
   op.first_index = random.first_index;
-  Map("encode by the rule", op, in, out, stream);
+  Map("encode by the rule", op, in, out);
 }
 
 }  // namespace
 
 template <typename Out>
 void EncodeByRule(const EncodePlan& plan,
-                  DeviceSpan<const float> in,
-                  DeviceSpan<Out> out,
-                  DeviceStream& stream,
+                  MatrixSpan<const float> in,
+                  MatrixSpan<Out> out,
                   const ArrayRandom& random) {
   if (scalar::NeedsWideWords(plan)) {
     WideEncoder<Out> op;
@@ -102,34 +100,28 @@ void EncodeByRule(const EncodePlan& plan,
     op.subnormal_gap = MakeSubnormalGapPlans(plan);
     op.stream = MakePhiloxStream(random.stream);
     op.first_index = random.first_index;
-    return Map("encode by the rule over 64-bit words", op, in, out, stream);
+    return Map("encode by the rule over 64-bit words", op, in, out);
   }
   switch (RuleModeOf(plan.rounding.mode)) {
     case RuleMode::kNearestEven:
-      return MapRule<RuleMode::kNearestEven>(plan, in, out, stream, random);
+      return MapRule<RuleMode::kNearestEven>(plan, in, out, random);
     case RuleMode::kStochastic:
-      return MapRule<RuleMode::kStochastic>(plan, in, out, stream, random);
+      return MapRule<RuleMode::kStochastic>(plan, in, out, random);
     case RuleMode::kOther:
-      return MapRule<RuleMode::kOther>(plan, in, out, stream, random);
+      return MapRule<RuleMode::kOther>(plan, in, out, random);
   }
 }
 
 template <typename Code>
-void DecodeByRule(const FormatSpec& format,
-                  DeviceSpan<const Code> codes,
-                  DeviceSpan<float> out,
-                  DeviceStream& stream) {
+void DecodeByRule(const FormatSpec& format, MatrixSpan<const Code> codes, MatrixSpan<float> out) {
   RuleDecoder<Code> op;
   op.format = format;
-  Map("decode by the rule", op, codes, out, stream);
+  Map("decode by the rule", op, codes, out);
 }
 
-#define NUMSIM_INSTANTIATE(Out)                            \
-  template void EncodeByRule<Out>(const EncodePlan&,       \
-                                  DeviceSpan<const float>, \
-                                  DeviceSpan<Out>,         \
-                                  DeviceStream&,           \
-                                  const ArrayRandom&);
+#define NUMSIM_INSTANTIATE(Out)    \
+  template void EncodeByRule<Out>( \
+      const EncodePlan&, MatrixSpan<const float>, MatrixSpan<Out>, const ArrayRandom&);
 NUMSIM_INSTANTIATE(uint8_t)
 NUMSIM_INSTANTIATE(uint16_t)
 NUMSIM_INSTANTIATE(uint32_t)
@@ -137,12 +129,10 @@ NUMSIM_INSTANTIATE(float)
 #undef NUMSIM_INSTANTIATE
 
 template void DecodeByRule<uint16_t>(const FormatSpec&,
-                                     DeviceSpan<const uint16_t>,
-                                     DeviceSpan<float>,
-                                     DeviceStream&);
+                                     MatrixSpan<const uint16_t>,
+                                     MatrixSpan<float>);
 template void DecodeByRule<uint32_t>(const FormatSpec&,
-                                     DeviceSpan<const uint32_t>,
-                                     DeviceSpan<float>,
-                                     DeviceStream&);
+                                     MatrixSpan<const uint32_t>,
+                                     MatrixSpan<float>);
 
 }  // namespace numsim::cuda

@@ -5,7 +5,6 @@
 // apart: lane l of a half warp has elements l, l + 16, ... of one tile. Loads of 4 bytes by 16
 // neighbouring threads are whole segments of 64 bytes. Codes are narrower, so the threads of a quad
 // (a pair for 2-byte codes) exchange them, and each stores neighbouring codes as one word.
-#include "numsim/base/require.h"
 #include "numsim/cast/internal/cast_cuda.cuh"
 #include "numsim/cast/shared/cast_tiles_cuda.cuh"
 
@@ -107,52 +106,42 @@ template <int kBits, class Op>
 void MapTiles(const char* what,
               const Op& op,
               const float* in,
-              DeviceSpan<typename Op::Out> out,
-              DeviceStream& stream,
+              MatrixSpan<typename Op::Out> out,
               const ArrayRandom& random) {
-  if (out.empty()) return;
+  if (out.Empty()) return;
   constexpr unsigned kElements = kTileElements<kBits>;
   const unsigned skip = static_cast<unsigned>(random.first_index % kElements);
-  const uintptr_t origin =
-      reinterpret_cast<uintptr_t>(out.data()) - skip * sizeof(typename Op::Out);
+  const uintptr_t origin = reinterpret_cast<uintptr_t>(out.data) - skip * sizeof(typename Op::Out);
   const Tiling tiling = {MakePhiloxStream(random.stream),
                          random.first_index / kElements,
                          skip,
-                         out.size(),
+                         out.Elements(),
                          origin % 4 == 0};
   const size_t per_block = kBlockTiles<kBits> * kElements;
-  const unsigned blocks = static_cast<unsigned>((skip + out.size() + per_block - 1) / per_block);
-  TileKernel<kBits, Op><<<blocks, kThreads, 0, Raw(stream)>>>(in, out.data(), tiling, op);
-  CheckLaunch(what, fmt::format("{} elements", out.size()));
+  const unsigned blocks =
+      static_cast<unsigned>((skip + out.Elements() + per_block - 1) / per_block);
+  TileKernel<kBits, Op><<<blocks, kThreads, 0, Raw(out.place.Stream())>>>(in, out.data, tiling, op);
+  CheckLaunch(what, fmt::format("{} elements", out.Elements()));
 }
 
 template <EncodeShortcutKind kKind, typename Out>
 void EncodeKind(const EncodePlan& plan,
                 const EncodeShortcut& shortcut,
-                DeviceSpan<const float> in,
-                DeviceSpan<Out> out,
-                DeviceStream& stream,
+                MatrixSpan<const float> in,
+                MatrixSpan<Out> out,
                 const ArrayRandom& random) {
   const char* what = "encode, stochastic";
   const DecodeShortcut decode = MakeDecodeShortcut(plan.format);
   switch (RandomFieldBits(plan.rounding.random_bits)) {
     case 8:
       return MapTiles<8>(
-          what, StochasticEncoder<kKind, 8, Out>{shortcut, decode}, in.data(), out, stream, random);
+          what, StochasticEncoder<kKind, 8, Out>{shortcut, decode}, in.data, out, random);
     case 16:
-      return MapTiles<16>(what,
-                          StochasticEncoder<kKind, 16, Out>{shortcut, decode},
-                          in.data(),
-                          out,
-                          stream,
-                          random);
+      return MapTiles<16>(
+          what, StochasticEncoder<kKind, 16, Out>{shortcut, decode}, in.data, out, random);
     default:
-      return MapTiles<32>(what,
-                          StochasticEncoder<kKind, 32, Out>{shortcut, decode},
-                          in.data(),
-                          out,
-                          stream,
-                          random);
+      return MapTiles<32>(
+          what, StochasticEncoder<kKind, 32, Out>{shortcut, decode}, in.data, out, random);
   }
 }
 
@@ -161,49 +150,38 @@ void EncodeKind(const EncodePlan& plan,
 template <typename Out>
 void EncodeStochastic(const EncodePlan& plan,
                       const EncodeShortcut& shortcut,
-                      DeviceSpan<const float> in,
-                      DeviceSpan<Out> out,
-                      DeviceStream& stream,
+                      MatrixSpan<const float> in,
+                      MatrixSpan<Out> out,
                       const ArrayRandom& random) {
   using Kind = EncodeShortcutKind;
   if (shortcut.kind == Kind::kStochasticNarrower) {
-    return EncodeKind<Kind::kStochasticNarrower>(plan, shortcut, in, out, stream, random);
+    return EncodeKind<Kind::kStochasticNarrower>(plan, shortcut, in, out, random);
   }
-  EncodeKind<Kind::kStochasticSame>(plan, shortcut, in, out, stream, random);
+  EncodeKind<Kind::kStochasticSame>(plan, shortcut, in, out, random);
 }
 
 #define NUMSIM_INSTANTIATE(Out)                                \
   template void EncodeStochastic<Out>(const EncodePlan&,       \
                                       const EncodeShortcut&,   \
-                                      DeviceSpan<const float>, \
-                                      DeviceSpan<Out>,         \
-                                      DeviceStream&,           \
+                                      MatrixSpan<const float>, \
+                                      MatrixSpan<Out>,         \
                                       const ArrayRandom&);
 NUMSIM_INSTANTIATE(uint8_t)
 NUMSIM_INSTANTIATE(uint16_t)
 NUMSIM_INSTANTIATE(float)
 #undef NUMSIM_INSTANTIATE
 
-}  // namespace numsim::cuda
-
-namespace numsim {
-
-void RandomBitsArray(const ArrayRandom& random,
-                     int bits,
-                     DeviceSpan<uint32_t> out,
-                     DeviceStream& stream) {
-  NUMSIM_REQUIRE(
-      bits >= 1 && bits <= 32, "RandomBitsArray: {} random bits, expected 1 to 32", bits);
+void RandomBitsArray(const ArrayRandom& random, int bits, MatrixSpan<uint32_t> out) {
   const char* what = "random bits";
   const int down = 32 - bits;
   switch (RandomFieldBits(bits)) {
     case 8:
-      return cuda::MapTiles<8>(what, cuda::Drawer<8>{down}, nullptr, out, stream, random);
+      return MapTiles<8>(what, Drawer<8>{down}, nullptr, out, random);
     case 16:
-      return cuda::MapTiles<16>(what, cuda::Drawer<16>{down}, nullptr, out, stream, random);
+      return MapTiles<16>(what, Drawer<16>{down}, nullptr, out, random);
     default:
-      return cuda::MapTiles<32>(what, cuda::Drawer<32>{down}, nullptr, out, stream, random);
+      return MapTiles<32>(what, Drawer<32>{down}, nullptr, out, random);
   }
 }
 
-}  // namespace numsim
+}  // namespace numsim::cuda

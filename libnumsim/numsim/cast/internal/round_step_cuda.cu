@@ -6,12 +6,11 @@
 #include <cstdint>
 
 #include "numsim/backend/shared/device_call_cuda.cuh"
-#include "numsim/base/error.h"
-#include "numsim/cast/internal/round_step_device.h"
+#include "numsim/cast/internal/cast_device.h"
 #include "numsim/cast/shared/random_word_cuda.cuh"
 #include "numsim/cast/shared/round_step_rule.h"
 
-namespace numsim {
+namespace numsim::cuda {
 namespace {
 
 constexpr unsigned kThreads = 256;
@@ -32,8 +31,7 @@ __device__ float StepAt(const StepRule& rule,
                         size_t i) {
   uint32_t bits = 0;
   if constexpr (kPath == StepPath::kStochastic) {
-    bits =
-        cuda::RandomBitsAt(random.stream, random.first_index + i, rule.plan.rounding.random_bits);
+    bits = RandomBitsAt(random.stream, random.first_index + i, rule.plan.rounding.random_bits);
   }
   return RoundStepOne<kPath>(rule, base, direction, factor, bits);
 }
@@ -73,42 +71,36 @@ void Launch(const StepRule& rule,
   const size_t quads = wide ? arrays.n / 4 : 0;
   const size_t work = wide ? quads + 3 : arrays.n;
   const size_t blocks = std::min<size_t>((work + kThreads - 1) / kThreads, size_t{1} << 20);
-  StepKernel<kPath><<<static_cast<unsigned>(blocks), kThreads, 0, cuda::Raw(stream)>>>(
+  StepKernel<kPath><<<static_cast<unsigned>(blocks), kThreads, 0, Raw(stream)>>>(
       rule, arrays, factor, random, quads);
 }
 
 }  // namespace
 
 void RoundStep(const EncodePlan& plan,
-               DeviceSpan<const float> base,
-               DeviceSpan<const float> direction,
+               MatrixSpan<const float> base,
+               MatrixSpan<const float> direction,
                float factor,
-               DeviceSpan<float> out,
-               DeviceStream& stream,
+               MatrixSpan<float> out,
                const ArrayRandom& random) {
-  NUMSIM_CHECK(base.size() == out.size() && direction.size() == out.size(),
-               "{} base, {} direction, {} out",
-               base.size(),
-               direction.size(),
-               out.size());
-  if (out.empty()) return;
+  if (out.Empty()) return;
   const StepRule rule = MakeStepRule(plan);
-  const StepArrays arrays{base.data(), direction.data(), out.data(), out.size()};
+  const StepArrays arrays{base.data, direction.data, out.data, out.Elements()};
   switch (rule.path) {
     case StepPath::kGrid:
-      Launch<StepPath::kGrid>(rule, arrays, factor, random, stream);
+      Launch<StepPath::kGrid>(rule, arrays, factor, random, out.place.Stream());
       break;
     case StepPath::kNearest:
-      Launch<StepPath::kNearest>(rule, arrays, factor, random, stream);
+      Launch<StepPath::kNearest>(rule, arrays, factor, random, out.place.Stream());
       break;
     case StepPath::kStochastic:
-      Launch<StepPath::kStochastic>(rule, arrays, factor, random, stream);
+      Launch<StepPath::kStochastic>(rule, arrays, factor, random, out.place.Stream());
       break;
     case StepPath::kOther:
-      Launch<StepPath::kOther>(rule, arrays, factor, random, stream);
+      Launch<StepPath::kOther>(rule, arrays, factor, random, out.place.Stream());
       break;
   }
-  cuda::CheckLaunch("RoundStep", fmt::format("{} elements", out.size()));
+  CheckLaunch("RoundStep", fmt::format("{} elements", out.Elements()));
 }
 
-}  // namespace numsim
+}  // namespace numsim::cuda

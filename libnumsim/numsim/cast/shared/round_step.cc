@@ -6,11 +6,13 @@
 
 #include "numsim/arith/shared/exact.h"
 #include "numsim/backend/backend.h"
+#include "numsim/backend/shared/offload.h"
 #include "numsim/base/error.h"
 #include "numsim/base/parallel.h"
+#include "numsim/base/require.h"
 #include "numsim/base/shared/float_environment.h"
+#include "numsim/cast/internal/cast_device.h"
 #include "numsim/cast/internal/nearest_grid.h"
-#include "numsim/cast/internal/round_step_offload.h"
 #include "numsim/cast/internal/round_step_simd.h"
 #include "numsim/cast/internal/stochastic_grid.h"
 #include "numsim/cast/internal/stochastic_step_simd.h"
@@ -174,18 +176,27 @@ void RoundStepOnHost(const EncodePlan& plan,
 }
 
 void RoundStep(const EncodePlan& plan,
-               std::span<const float> base,
-               std::span<const float> direction,
+               MatrixSpan<const float> base,
+               MatrixSpan<const float> direction,
                float factor,
-               std::span<float> out,
+               MatrixSpan<float> out,
                const ArrayRandom& random) {
+  RequireSize(base.Elements(), out.Elements(), "RoundStep", "base");
+  RequireSize(direction.Elements(), out.Elements(), "RoundStep", "direction");
+  const Place place = OnePlace("RoundStep", {base.place, direction.place, out.place});
   if constexpr (NUMSIM_HAVE_CUDA) {
-    const bool matching = base.size() == out.size() && direction.size() == out.size();
-    if (UsesDevice() && matching && HasStepRule(plan)) {
-      return RoundStepOffloaded(plan, base, direction, factor, out, random);
+    if (!place.IsHost()) {
+      NUMSIM_REQUIRE(HasStepRule(plan), "RoundStep: a device has no step of that plan");
+      return cuda::RoundStep(plan, base, direction, factor, out, random);
+    }
+    if (UsesDevice() && HasStepRule(plan)) {
+      OffloadedCall call;
+      const MatrixSpan<float> there = call.Room<float>(out.Shape());
+      cuda::RoundStep(plan, call.In(base), call.In(direction), factor, there, random);
+      return call.Out(there, out);
     }
   }
-  RoundStepOnHost(plan, base, direction, factor, out, random);
+  RoundStepOnHost(plan, base.Span(), direction.Span(), factor, out.Span(), random);
 }
 
 }  // namespace numsim

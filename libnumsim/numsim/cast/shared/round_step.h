@@ -34,13 +34,14 @@ void RoundFloatStepSerial(const EncodePlan& plan,
                           size_t n,
                           float* out) noexcept;
 
-// Does what RoundStepSerial does, on all threads. Under the backend cuda it runs on the device if
-// HasStepRule(plan) (round_step_rule.h), else on the host. Throws Error if the device fails.
+// Does what RoundStepSerial does, on all threads or, for arrays of a device, there. Requires arrays
+// of equal sizes at one place and, on a device, HasStepRule(plan) (round_step_rule.h). Under the
+// backend cuda it runs on the device if it can. Throws Error if the device fails.
 void RoundStep(const EncodePlan& plan,
-               std::span<const float> base,
-               std::span<const float> direction,
+               MatrixSpan<const float> base,
+               MatrixSpan<const float> direction,
                float factor,
-               std::span<float> out,
+               MatrixSpan<float> out,
                const ArrayRandom& random = {});
 
 // Does what RoundStep does, but always on the host: for temporary arrays and for loops that are

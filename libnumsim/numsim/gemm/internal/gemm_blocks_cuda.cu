@@ -8,9 +8,9 @@ namespace {
 // Requires fewer than 2^31 scales, which memory for 2^38 codes would have.
 BlockScales ForKernel(const HopperScales& x) {
   BlockScales scales = {nullptr, static_cast<int>(x.vectors), 1, 0, 0};
-  if (x.scales.data.empty()) return scales;
-  NUMSIM_CHECK(x.scales.data.size() < size_t{1} << 31, "{} scales", x.scales.data.size());
-  scales.data = x.scales.data.data();
+  if (x.scales.data.Empty()) return scales;
+  NUMSIM_CHECK(x.scales.data.Elements() < size_t{1} << 31, "{} scales", x.scales.data.Elements());
+  scales.data = x.scales.data.data;
   scales.row_group = static_cast<int>(x.scales.row_group);
   scales.row_stride = static_cast<int>(x.scales.row_stride);
   if (x.scales.segment != 0) scales.segment_stride = static_cast<int>(x.scales.segment_stride);
@@ -19,17 +19,14 @@ BlockScales ForKernel(const HopperScales& x) {
 
 // True if all columns of a tile share a scale.
 bool IsOnePerTile(const GemmScales& scales) {
-  return scales.data.empty() || scales.row_stride == 0 ||
+  return scales.data.Empty() || scales.row_stride == 0 ||
          scales.row_group % BlockShape::kTileCols == 0;
 }
 
 template <UnitOperands kOperands, bool kByColumn>
-void LaunchTo(const DeviceGemmOperand& a,
-              const DeviceGemmOperand& b,
-              const BlockProblem& p,
-              Element element,
-              DeviceStream& stream) {
-  if (element == Element::kBfloat16) {
+void LaunchTo(const GemmOperand& a, const GemmOperand& b, const BlockProblem& p, FloatSpan out) {
+  DeviceStream& stream = out.place.Stream();
+  if (out.element == Element::kBfloat16) {
     return Launch<BlockScaled<kOperands, kByColumn, true>>(a, b, p, stream);
   }
   Launch<BlockScaled<kOperands, kByColumn, false>>(a, b, p, stream);
@@ -37,13 +34,12 @@ void LaunchTo(const DeviceGemmOperand& a,
 
 }  // namespace
 
-void MultiplyHopperBlocks(const DeviceGemmOperand& a,
+void MultiplyHopperBlocks(const GemmOperand& a,
                           const HopperScales& scales_a,
-                          const DeviceGemmOperand& b,
+                          const GemmOperand& b,
                           const HopperScales& scales_b,
                           size_t segment,
-                          MatrixSpan<float> out,
-                          DeviceStream& stream) {
+                          FloatSpan out) {
   NUMSIM_CHECK(ServesHopper(a, b, out) && segment > 0 && segment % kInnerBytes == 0,
                "{}, segments of {}",
                ShapeToString(a, b),
@@ -55,9 +51,9 @@ void MultiplyHopperBlocks(const DeviceGemmOperand& a,
   p.out = out.data;
   ForUnitOperands(a, b, [&]<UnitOperands kOperands>() {
     if (IsOnePerTile(scales_b.scales)) {
-      return LaunchTo<kOperands, false>(a, b, p, out.element, stream);
+      return LaunchTo<kOperands, false>(a, b, p, out);
     }
-    LaunchTo<kOperands, true>(a, b, p, out.element, stream);
+    LaunchTo<kOperands, true>(a, b, p, out);
   });
 }
 

@@ -9,6 +9,7 @@
 #include "numsim/gemm/internal/gemm_hopper_device.h"
 #include "numsim/gemm/internal/gemm_hopper_launch_cuda.cuh"
 #include "numsim/gemm/internal/gemm_hopper_tile_cuda.cuh"
+#include "numsim/gemm/internal/gemm_prepare_device.h"
 
 namespace numsim::cuda {
 namespace {
@@ -17,19 +18,17 @@ constexpr FormatSpec kInt8 = NamedFormat("int8");
 constexpr FormatSpec kE4m3 = NamedFormat("e4m3fn");
 constexpr FormatSpec kE5m2 = NamedFormat("e5m2");
 
-bool IsAligned(const void* data) { return reinterpret_cast<uintptr_t>(data) % 16 == 0; }
-
 bool IsFloat8(const FormatSpec& format) { return format == kE4m3 || format == kE5m2; }
 
 }  // namespace
 
-bool ServesHopper(const DeviceGemmOperand& a, const DeviceGemmOperand& b, MatrixSpan<float> out) {
+bool ServesHopper(const GemmOperand& a, const GemmOperand& b, FloatSpan out) {
   const bool int8 = a.format == kInt8 && b.format == kInt8;
   const bool float8 =
       IsFloat8(a.format) && IsFloat8(b.format) && (a.format == kE4m3 || b.format == kE4m3);
   constexpr size_t kMost = size_t{1} << 30;  // coordinates and tile numbers have 32 bits
-  const auto is_fit = [](const DeviceGemmOperand& x) {
-    return !x.transposed && x.rows > 0 && x.rows < kMost && IsAligned(x.codes);
+  const auto is_fit = [](const GemmOperand& x) {
+    return !x.transposed && x.rows > 0 && x.rows < kMost && IsAligned(x.data());
   };
   // In code built for sm_90 without the "a" the kernel is empty.
   const bool built = Device().code.find("90a") != std::string::npos;
@@ -38,16 +37,14 @@ bool ServesHopper(const DeviceGemmOperand& a, const DeviceGemmOperand& b, Matrix
          IsAligned(out.data) && a.rows / kTileRows * (b.rows / kLeastTileCols) < kMost;
 }
 
-void MultiplyHopper(const DeviceGemmOperand& a,
-                    const DeviceGemmOperand& b,
-                    MatrixSpan<float> out,
-                    DeviceStream& stream) {
+void MultiplyHopper(const GemmOperand& a, const GemmOperand& b, FloatSpan out) {
   NUMSIM_CHECK(ServesHopper(a, b, out), "{}", ShapeToString(a, b));
+  DeviceStream& stream = out.place.Stream();
   RowProblem p;
-  p.scales_a = a.scales.data();
-  p.scales_b = b.scales.data();
-  p.count_a = static_cast<int64_t>(a.scales.size());
-  p.count_b = static_cast<int64_t>(b.scales.size());
+  p.scales_a = a.scales.data.data;
+  p.scales_b = b.scales.data.data;
+  p.count_a = static_cast<int64_t>(ScalesOfRows(a));
+  p.count_b = static_cast<int64_t>(ScalesOfRows(b));
   p.out = out.data;
   ForUnitOperands(a, b, [&]<UnitOperands kOperands>() {
     if (out.element == Element::kBfloat16) {

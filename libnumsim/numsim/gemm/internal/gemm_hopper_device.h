@@ -4,7 +4,6 @@
 
 #include "numsim/backend/device.h"
 #include "numsim/gemm/gemm.h"
-#include "numsim/gemm/gemm_device.h"
 
 namespace numsim::cuda {
 
@@ -16,13 +15,10 @@ namespace numsim::cuda {
 // - inner > 0 and a multiple of 16, a.rows > 0, b.rows > 0 and a multiple of 32;
 // - inner, a.rows, b.rows and the number of whole tiles of 128 x 256 results below 2^30;
 // - codes and results aligned to 16 bytes.
-bool ServesHopper(const DeviceGemmOperand& a, const DeviceGemmOperand& b, MatrixSpan<float> out);
+bool ServesHopper(const GemmOperand& a, const GemmOperand& b, FloatSpan out);
 
-// Computes what Gemm of gemm_device.h computes. Requires ServesHopper.
-void MultiplyHopper(const DeviceGemmOperand& a,
-                    const DeviceGemmOperand& b,
-                    MatrixSpan<float> out,
-                    DeviceStream& stream);
+// Computes what Gemm computes, with scales as ScalesOfRows has them. Requires ServesHopper.
+void MultiplyHopper(const GemmOperand& a, const GemmOperand& b, FloatSpan out);
 
 // Does the same with scales that change along the inner dimension, as Gemm of gemm.h defines it: each
 // segment is summed from +0. The operands' own scales are not read; those given are of the first
@@ -33,12 +29,11 @@ struct HopperScales {
   GemmScales scales = {};
   size_t vectors = 0;
 };
-void MultiplyHopperBlocks(const DeviceGemmOperand& a,
+void MultiplyHopperBlocks(const GemmOperand& a,
                           const HopperScales& scales_a,
-                          const DeviceGemmOperand& b,
+                          const GemmOperand& b,
                           const HopperScales& scales_b,
                           size_t segment,
-                          MatrixSpan<float> out,
-                          DeviceStream& stream);
+                          FloatSpan out);
 
 }  // namespace numsim::cuda

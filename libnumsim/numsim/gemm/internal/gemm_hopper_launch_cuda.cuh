@@ -16,7 +16,7 @@
 namespace numsim::cuda {
 namespace {
 
-inline std::string ShapeToString(const DeviceGemmOperand& a, const DeviceGemmOperand& b) {
+inline std::string ShapeToString(const GemmOperand& a, const GemmOperand& b) {
   return fmt::format("{} x {} by {} x {}", a.rows, a.inner, b.rows, b.inner);
 }
 
@@ -46,7 +46,7 @@ inline EncodeMap MapEncoder() {
 // Makes a tensor map of bytes, with dimensions listed from the contiguous one on. Beyond the sizes
 // of the map, the copy engine reads zeros.
 template <size_t kDimensions>
-CUtensorMap EncodeBytes(const DeviceGemmOperand& x,
+CUtensorMap EncodeBytes(const GemmOperand& x,
                         const std::array<cuuint64_t, kDimensions>& sizes,
                         const std::array<cuuint64_t, kDimensions - 1>& strides,
                         const std::array<cuuint32_t, kDimensions>& box) {
@@ -56,7 +56,7 @@ CUtensorMap EncodeBytes(const DeviceGemmOperand& x,
   const CUresult status = MapEncoder()(&map,
                                        CU_TENSOR_MAP_DATA_TYPE_UINT8,
                                        kDimensions,
-                                       const_cast<void*>(x.codes),
+                                       const_cast<void*>(x.data()),
                                        sizes.data(),
                                        strides.data(),
                                        box.data(),
@@ -74,14 +74,14 @@ CUtensorMap EncodeBytes(const DeviceGemmOperand& x,
 
 // Makes the map of A, with boxes that hold a block's part of the rows of a tile.
 template <typename G>
-CUtensorMap MapOfRows(const DeviceGemmOperand& x) {
+CUtensorMap MapOfRows(const GemmOperand& x) {
   return EncodeBytes<2>(x, {x.inner, x.rows}, {x.inner}, {kInnerBytes, G::kPartA});
 }
 
 // Makes the map of B, with the columns of a tile in the order described at kColumnGroup: inner, e,
 // q, j, g.
 template <typename G>
-CUtensorMap MapOfColumns(const DeviceGemmOperand& x) {
+CUtensorMap MapOfColumns(const GemmOperand& x) {
   return EncodeBytes<5>(x,
                         {x.inner, 2, 4, 4, x.rows / kColumnGroup},
                         {x.inner, 8 * x.inner, 2 * x.inner, kColumnGroup * x.inner},
@@ -112,8 +112,8 @@ uint32_t MostClusters(const void* kernel) {
 
 // Launches the kernel of `Work` after filling in the sizes of the problem.
 template <typename Work>
-void Launch(const DeviceGemmOperand& a,
-            const DeviceGemmOperand& b,
+void Launch(const GemmOperand& a,
+            const GemmOperand& b,
             typename Work::Problem p,
             DeviceStream& stream) {
   using G = typename Work::Shape;
@@ -132,9 +132,7 @@ void Launch(const DeviceGemmOperand& a,
 
 // Calls launch.operator()<UnitOperands>() with the pair of the operands' formats.
 template <typename Launcher>
-void ForUnitOperands(const DeviceGemmOperand& a,
-                     const DeviceGemmOperand& b,
-                     const Launcher& launch) {
+void ForUnitOperands(const GemmOperand& a, const GemmOperand& b, const Launcher& launch) {
   constexpr FormatSpec kInt8 = NamedFormat("int8"), kE5m2 = NamedFormat("e5m2");
   if (a.format == kInt8) return launch.template operator()<UnitOperands::kInt8>();
   if (b.format == kE5m2) return launch.template operator()<UnitOperands::kE4m3E5m2>();

@@ -48,7 +48,7 @@ bool FitsBf16(const FormatSpec& format) {
                              format.MaxExponent() <= kBf16.MaxExponent());
 }
 
-bool HasBf16Codes(const GemmOperand& x) { return x.format == kBf16 && !x.codes16.empty(); }
+bool HasBf16Codes(const GemmOperand& x) { return x.format == kBf16 && !x.codes16.Empty(); }
 
 // True if an operand is multiplied as bf16: as it is, or narrowed where that is worth the time.
 bool IsBf16Factor(const GemmOperand& x) {
@@ -57,7 +57,7 @@ bool IsBf16Factor(const GemmOperand& x) {
 
 // Returns an operand without its scales as bf16 codes. `codes` is memory for them.
 LibraryFactor<uint16_t> Bf16Factor(const GemmOperand& x, std::vector<uint16_t>& codes) {
-  if (HasBf16Codes(x)) return {x.codes16.data(), x.rows, x.inner, x.transposed};
+  if (HasBf16Codes(x)) return {x.codes16.data, x.rows, x.inner, x.transposed};
   codes.resize(x.rows * x.inner);
   ParallelFor(codes.size(), 16384, [&](size_t begin, size_t end) {
     constexpr size_t kPiece = 1024;
@@ -77,7 +77,7 @@ LibraryFactor<uint16_t> Bf16Factor(const GemmOperand& x, std::vector<uint16_t>& 
 
 // Multiplies each element of the result by the scales of its row and column.
 void ScaleResult(const GemmScales& a, const GemmScales& b, size_t cols, std::span<float> out) {
-  if (a.data.empty() && b.data.empty()) return;
+  if (a.data.Empty() && b.data.Empty()) return;
   constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
   std::vector<float> scales_b(cols);
   for (size_t j = 0; j < cols; ++j) scales_b[j] = b.At(j, 0);
@@ -101,11 +101,11 @@ void RunLibrary(const GemmOperand& a, const GemmOperand& b, std::span<float> out
     LibraryProduct(Bf16Factor(a, codes_a), Bf16Factor(b, codes_b), out.data());
     return ScaleResult(a.scales, b.scales, b.rows, out);
   }
-  const bool scaled = !a.scales.data.empty() || !b.scales.data.empty();
+  const bool scaled = !a.scales.data.Empty() || !b.scales.data.Empty();
   std::vector<float> values_a, values_b;
   const auto factor = [scaled](const GemmOperand& x, std::vector<float>& values) {
-    if (!scaled && !x.values.empty()) {
-      return LibraryFactor<float>{x.values.data(), x.rows, x.inner, x.transposed};
+    if (!scaled && !x.values.Empty()) {
+      return LibraryFactor<float>{x.values.data, x.rows, x.inner, x.transposed};
     }
     values = ScaledValues(x);
     return LibraryFactor<float>{values.data(), x.rows, x.inner, false};

@@ -8,7 +8,9 @@
 
 #include "numsim/backend/shared/device_call_cuda.cuh"
 #include "numsim/formats/named_formats.h"
+#include "numsim/gemm/gemm_device.h"
 #include "numsim/gemm/internal/gemm_library_device.h"
+#include "numsim/gemm/internal/gemm_prepare_device.h"
 
 // cuBLASLt has one scale per row since CUDA 12.9.
 #if CUBLAS_VERSION >= 120900
@@ -17,7 +19,7 @@
 #define NUMSIM_LIBRARY_SCALES_ROWS false
 #endif
 
-namespace numsim {
+namespace numsim::cuda {
 namespace {
 
 constexpr size_t kWorkspace = size_t{64} << 20;
@@ -71,9 +73,9 @@ uint32_t SchemeOf(LibraryReduction reduction) {
   return kSchemes[static_cast<size_t>(reduction)];
 }
 
-ScaleKind KindOf(const DeviceGemmOperand& x, const LibraryOptions& options) {
-  if (!options.scales || x.scales.empty()) return ScaleKind::kNone;
-  return x.scales.size() == 1 ? ScaleKind::kTensor : ScaleKind::kRows;
+ScaleKind KindOf(const GemmOperand& x, const LibraryOptions& options) {
+  if (!options.scales || ScalesOfRows(x) == 0) return ScaleKind::kNone;
+  return ScalesOfRows(x) == 1 ? ScaleKind::kTensor : ScaleKind::kRows;
 }
 
 // Returns 256, which is cuBLASLt's default assumption, or 16.
@@ -83,8 +85,8 @@ uint32_t AlignmentOf(const void* pointer) {
   return address % 256 == 0 ? 256 : 16;
 }
 
-Problem ProblemOf(const DeviceGemmOperand& a,
-                  const DeviceGemmOperand& b,
+Problem ProblemOf(const GemmOperand& a,
+                  const GemmOperand& b,
                   const LibraryOptions& options,
                   const void* out) {
   return {.type_a = TypeOf(a.format),
@@ -101,8 +103,8 @@ Problem ProblemOf(const DeviceGemmOperand& a,
           .reduction = options.reduction,
           .scales_a = KindOf(a, options),
           .scales_b = KindOf(b, options),
-          .alignment_a = AlignmentOf(a.codes),
-          .alignment_b = AlignmentOf(b.codes),
+          .alignment_a = AlignmentOf(a.data()),
+          .alignment_b = AlignmentOf(b.data()),
           .alignment_out = AlignmentOf(out)};
 }
 
@@ -159,8 +161,8 @@ void MakeLayout(Layout& layout,
 
 void SetScales(const Plan& plan,
                const Problem& problem,
-               const DeviceGemmOperand& a,
-               const DeviceGemmOperand& b) {
+               const GemmOperand& a,
+               const GemmOperand& b) {
   const auto set = [&](ScaleKind kind, auto pointer, auto mode, const float* scales) {
     if (kind == ScaleKind::kNone) return;
     SetOperation(plan, pointer, static_cast<const void*>(scales), problem);
@@ -178,14 +180,11 @@ void SetScales(const Plan& plan,
 #else
   constexpr int kModeA = 0, kModeB = 0;
 #endif
-  set(problem.scales_b, CUBLASLT_MATMUL_DESC_A_SCALE_POINTER, kModeA, b.scales.data());
-  set(problem.scales_a, CUBLASLT_MATMUL_DESC_B_SCALE_POINTER, kModeB, a.scales.data());
+  set(problem.scales_b, CUBLASLT_MATMUL_DESC_A_SCALE_POINTER, kModeA, b.scales.data.data);
+  set(problem.scales_a, CUBLASLT_MATMUL_DESC_B_SCALE_POINTER, kModeB, a.scales.data.data);
 }
 
-void DescribeProblem(Plan& plan,
-                     const Problem& p,
-                     const DeviceGemmOperand& a,
-                     const DeviceGemmOperand& b) {
+void DescribeProblem(Plan& plan, const Problem& p, const GemmOperand& a, const GemmOperand& b) {
   const bool integers = p.type_out == CUDA_R_32I;
   Check(cublasLtMatmulDescCreate(plan.operation.address(),
                                  integers ? CUBLAS_COMPUTE_32I : CUBLAS_COMPUTE_32F,
@@ -293,12 +292,12 @@ void Choose(cublasLtHandle_t handle, Plan& plan, const Problem& p) {
 
 struct DeviceLibrary::State {
   Owned<cublasLtHandle_t, cublasLtDestroy> handle;
-  DeviceArray<uint8_t> workspace{kWorkspace};
+  explicit State(Place place) : workspace(place, kWorkspace) {}
+
+  Buffer<uint8_t> workspace;
   std::map<Problem, Plan> plans;
 
-  const Plan& PlanOf(const Problem& problem,
-                     const DeviceGemmOperand& a,
-                     const DeviceGemmOperand& b) {
+  const Plan& PlanOf(const Problem& problem, const GemmOperand& a, const GemmOperand& b) {
     const auto at = plans.find(problem);
     if (at != plans.end()) return at->second;
     Plan plan;
@@ -308,20 +307,20 @@ struct DeviceLibrary::State {
   }
 };
 
-DeviceLibrary::DeviceLibrary() = default;
+DeviceLibrary::DeviceLibrary(Place place) : place_(place) {}
 DeviceLibrary::~DeviceLibrary() = default;
 
 DeviceLibrary::State& DeviceLibrary::Ready() {
   if (state_ == nullptr) {
-    auto state = std::make_unique<State>();
+    auto state = std::make_unique<State>(place_);
     Check(cublasLtCreate(state->handle.address()), "cublasLtCreate", Problem{});
     state_ = std::move(state);
   }
   return *state_;
 }
 
-bool DeviceLibrary::Multiply(const DeviceGemmOperand& a,
-                             const DeviceGemmOperand& b,
+bool DeviceLibrary::Multiply(const GemmOperand& a,
+                             const GemmOperand& b,
                              const LibraryOptions& options,
                              void* out,
                              DeviceStream& stream) {
@@ -339,9 +338,9 @@ bool DeviceLibrary::Multiply(const DeviceGemmOperand& a,
   Check(cublasLtMatmul(state.handle.get(),
                        plan.operation.get(),
                        integers ? static_cast<const void*>(&integer_one) : &one,
-                       b.codes,
+                       b.data(),
                        plan.first.get(),
-                       a.codes,
+                       a.data(),
                        plan.second.get(),
                        integers ? static_cast<const void*>(&integer_zero) : &zero,
                        out,
@@ -349,16 +348,16 @@ bool DeviceLibrary::Multiply(const DeviceGemmOperand& a,
                        out,
                        plan.out.get(),
                        &*plan.algorithm,
-                       state.workspace.data(),
+                       state.workspace.View().data,
                        kWorkspace,
-                       cuda::Raw(stream)),
+                       Raw(stream)),
         "cublasLtMatmul",
         problem);
   return true;
 }
 
-std::string DeviceLibrary::Describe(const DeviceGemmOperand& a,
-                                    const DeviceGemmOperand& b,
+std::string DeviceLibrary::Describe(const GemmOperand& a,
+                                    const GemmOperand& b,
                                     const LibraryOptions& options,
                                     void* out) {
   const Plan& plan = Ready().PlanOf(ProblemOf(a, b, options, out), a, b);
@@ -374,12 +373,12 @@ std::string DeviceLibrary::Describe(const DeviceGemmOperand& a,
                      Configured<uint32_t>(x, CUBLASLT_ALGO_CONFIG_REDUCTION_SCHEME));
 }
 
-const char* DeviceGemmLibrary() {
+}  // namespace numsim::cuda
+
+const char* numsim::DeviceGemmLibrary() {
   static const std::string name = [] {
     const size_t version = cublasLtGetVersion();
     return fmt::format("cuBLASLt {}.{}.{}", version / 10000, version / 100 % 100, version % 100);
   }();
   return name.c_str();
 }
-
-}  // namespace numsim

@@ -1,4 +1,4 @@
-// GEMM by cuBLASLt with every option set by the caller: for gemm/gemm_device.cc, and for studies of
+// GEMM by cuBLASLt with every option set by the caller: for gemm_tensor_cores_device.cc, and for studies of
 // what cuBLASLt computes.
 #pragma once
 
@@ -7,9 +7,9 @@
 #include <string>
 
 #include "numsim/backend/device.h"
-#include "numsim/gemm/gemm_device.h"
+#include "numsim/gemm/gemm.h"
 
-namespace numsim {
+namespace numsim::cuda {
 
 // The element type of a result.
 enum class LibraryResult : uint8_t { kInt32, kFloat32, kBfloat16, kFloat16 };
@@ -34,24 +34,24 @@ struct LibraryOptions {
 // created at first use. Use one object per stream.
 class DeviceLibrary {
  public:
-  DeviceLibrary();
+  explicit DeviceLibrary(Place place);
   ~DeviceLibrary();
 
   // Enqueues the GEMM on the stream: a.rows x b.rows elements of type options.result, row-major.
   // Returns false, and does nothing, if cuBLASLt has no algorithm for it.
-  // Requires formats that Gemm of gemm_device.h takes, with 0, 1 or `rows` float32 scales per
-  // operand; result kInt32 only for int8; rows and inner positive multiples of 16; 8-bit operands
+  // Requires formats that MultipliesOnDevice accepts, with 0, 1 or `rows` float32 scales per
+  // operand (ScalesOfRows); result kInt32 only for int8; rows and inner positive multiples of 16; 8-bit operands
   // that are not transposed; all pointers aligned to 16 bytes.
-  [[nodiscard]] bool Multiply(const DeviceGemmOperand& a,
-                              const DeviceGemmOperand& b,
+  [[nodiscard]] bool Multiply(const GemmOperand& a,
+                              const GemmOperand& b,
                               const LibraryOptions& options,
                               void* out,
                               DeviceStream& stream);
 
   // Returns the algorithm that Multiply takes, in cuBLASLt's numbers: "algorithm 66 tile 36 ...
   // split 1 reduction 0", or "none" if there is none.
-  std::string Describe(const DeviceGemmOperand& a,
-                       const DeviceGemmOperand& b,
+  std::string Describe(const GemmOperand& a,
+                       const GemmOperand& b,
                        const LibraryOptions& options,
                        void* out);
 
@@ -59,20 +59,23 @@ class DeviceLibrary {
   struct State;
   State& Ready();
 
+  Place place_;
   std::unique_ptr<State> state_;
 };
 
 // Memory for the copies that an operand may need: a padded one and a transposed one.
 struct OperandCopies {
-  DeviceArray<uint8_t> padded, turned;
+  Buffer<uint8_t> padded, turned;
 };
 
 // Working memory of GEMMs: cuBLASLt's handle and workspace and the algorithms that it chose, sums
 // before scaling, transposed or padded copies of operands. One for each DeviceContext.
 struct GemmScratch {
+  explicit GemmScratch(Place place) : library(place), sums(place) {}
+
   DeviceLibrary library;
   OperandCopies a, b;
-  DeviceArray<uint8_t> sums;
+  Buffer<uint8_t> sums;
 };
 
-}  // namespace numsim
+}  // namespace numsim::cuda

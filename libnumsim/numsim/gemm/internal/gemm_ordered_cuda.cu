@@ -5,8 +5,7 @@
 #include "numsim/gemm/internal/gemm_hopper_store_cuda.cuh"
 #include "numsim/gemm/internal/gemm_ordered_device.h"
 
-namespace numsim {
-namespace cuda {
+namespace numsim::cuda {
 namespace {
 
 constexpr int kSide = 16;                // threads along each side of a block
@@ -142,17 +141,16 @@ void Launch(const Problem& p, DeviceStream& stream) {
 }
 
 }  // namespace
-}  // namespace cuda
 
 void MultiplyOrdered(const OrderedOperand& a,
                      const OrderedOperand& b,
                      const OrderedSums& sums,
-                     MatrixSpan<float> out) {
-  const cuda::Problem p = {a, b, sums, out.data, out.element == Element::kBfloat16};
+                     FloatSpan out) {
+  const Problem p = {a, b, sums, out.data, out.element == Element::kBfloat16};
   DeviceStream& stream = out.place.Stream();
-  if (sums.float64) return cuda::Launch<double, 4, false>(p, stream);
-  if (sums.promote != 0) return cuda::Launch<float, 4, true>(p, stream);
-  cuda::Launch<float, 8, false>(p, stream);
+  if (sums.float64) return Launch<double, 4, false>(p, stream);
+  if (sums.promote != 0) return Launch<float, 4, true>(p, stream);
+  Launch<float, 8, false>(p, stream);
 }
 
-}  // namespace numsim
+}  // namespace numsim::cuda

@@ -4,10 +4,9 @@
 
 #include <cstddef>
 
-#include "numsim/backend/device.h"
-#include "numsim/backend/matrix.h"
+#include "numsim/backend/float_matrix.h"
 
-namespace numsim {
+namespace numsim::cuda {
 
 // `rows` vectors of float32 values of length `inner`, and their scales as in GemmScales.
 struct OrderedOperand {
@@ -33,6 +32,6 @@ struct OrderedSums {
 void MultiplyOrdered(const OrderedOperand& a,
                      const OrderedOperand& b,
                      const OrderedSums& sums,
-                     MatrixSpan<float> out);
+                     FloatSpan out);
 
-}  // namespace numsim
+}  // namespace numsim::cuda

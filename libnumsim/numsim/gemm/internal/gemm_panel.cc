@@ -113,14 +113,14 @@ void PackColumns(const GemmOperand& x,
                  size_t panel_stride) {
   const size_t begin = first * width;
   const size_t n = std::min(count * width, x.rows - begin);
-  const bool stored = !x.values.empty();
+  const bool stored = !x.values.Empty();
   float buffer[kPiece];
   // Takes some rows at a time: panels are a power of two apart, and a cache has few places for such
   // addresses.
   const size_t rows = kPiece / n;
   for (size_t k = range.begin; k < range.end; k += rows) {
     const size_t depth = std::min(rows, range.end - k);
-    const float* from = stored ? x.values.data() + k * x.rows + begin : buffer;
+    const float* from = stored ? x.values.data + k * x.rows + begin : buffer;
     const size_t from_stride = stored ? x.rows : n;
     if (!stored && n == x.rows) {
       StoredRun(x, k * n, depth * n, buffer);
@@ -142,7 +142,7 @@ void PackInt8Rows(
   static const std::vector<uint8_t> zeros(kMaxDepth);
   const uint8_t* rows[kMaxWidth];
   for (size_t v = 0; v < width; ++v) {
-    rows[v] = v < valid ? x.codes8.data() + (first_row + v) * x.inner + range.begin : zeros.data();
+    rows[v] = v < valid ? x.codes8.data + (first_row + v) * x.inner + range.begin : zeros.data();
     if (rest != 0) {
       panel[whole * width + v] = 0;
       std::memcpy(panel + whole * width + v, rows[v] + 4 * whole, rest);
@@ -172,7 +172,7 @@ void PackInt8Columns(const GemmOperand& x,
       const uint8_t* rows[4];
       for (size_t i = 0; i < 4; ++i) {
         const size_t at = k + 4 * g + i;
-        rows[i] = at < range.end ? x.codes8.data() + at * x.rows + begin : kNone;
+        rows[i] = at < range.end ? x.codes8.data + at * x.rows + begin : kNone;
       }
       InterleaveBytes(rows, n, flips, words + g * n);
     }
@@ -189,7 +189,7 @@ void PackInt8RowSteps(
     const size_t n = std::min(kAmxDepth, range.end - k);
     if (n < kAmxDepth || valid < width) std::fill_n(panel, width * kAmxDepth, uint8_t{0});
     for (size_t v = 0; v < valid; ++v) {
-      const uint8_t* const from = x.codes8.data() + (first_row + v) * x.inner + k;
+      const uint8_t* const from = x.codes8.data + (first_row + v) * x.inner + k;
       if (n == kAmxDepth) {
         std::memcpy(panel + v * kAmxDepth, from, kAmxDepth);
       } else {
@@ -220,40 +220,60 @@ int ExponentOf(int32_t magnitude, const FormatSpec& format) {
 // Checks that every row has a scale in every segment.
 void CheckScales(const GemmOperand& x, const char* name) {
   const GemmScales& scales = x.scales;
-  if (scales.data.empty() || x.rows == 0 || x.inner == 0) return;
+  if (scales.data.Empty() || x.rows == 0 || x.inner == 0) return;
   NUMSIM_REQUIRE(scales.row_group >= 1, "Gemm: row_group of {} is 0, expected at least 1", name);
   const size_t last_segment = scales.segment == 0 ? 0 : (x.inner - 1) / scales.segment;
   const size_t needed = (x.rows - 1) / scales.row_group * scales.row_stride +
                         last_segment * scales.segment_stride + 1;
-  NUMSIM_REQUIRE(scales.data.size() >= needed,
+  NUMSIM_REQUIRE(scales.data.Elements() >= needed,
                  "Gemm: '{}' has {} scales, expected at least {} for {} rows of {} elements",
                  name,
-                 scales.data.size(),
+                 scales.data.Elements(),
                  needed,
                  x.rows,
                  x.inner);
 }
 
+// Throws Error unless a matrix that is set has the elements of the operand, and its shape if it has
+// gaps between its rows.
+template <typename T>
+void CheckMatrix(const GemmOperand& x, MatrixSpan<const T> matrix, const char* name) {
+  const MatrixShape stored = x.Stored();
+  NUMSIM_REQUIRE(
+      matrix.Contiguous() || (matrix.rows == stored.rows && matrix.cols == stored.cols),
+      "Gemm: '{}' is a {} x {} matrix with stride {}, expected {} x {} or contiguous rows",
+      name,
+      matrix.rows,
+      matrix.cols,
+      matrix.stride,
+      stored.rows,
+      stored.cols);
+}
+
 void CheckOperand(const GemmOperand& x, const char* name) {
-  const size_t arrays =
-      (x.values.empty() ? 0 : 1) + (x.codes8.empty() ? 0 : 1) + (x.codes16.empty() ? 0 : 1);
+  const auto is_set = [](const auto& matrix) { return matrix.Elements() != 0; };
+  const int arrays = is_set(x.values) + is_set(x.codes8) + is_set(x.codes16);
   NUMSIM_REQUIRE(
       arrays <= 1, "Gemm: '{}' has {} of values, codes8 and codes16, expected one", name, arrays);
-  const size_t given = x.values.size() + x.codes8.size() + x.codes16.size();
+  const size_t given = x.values.Elements() + x.codes8.Elements() + x.codes16.Elements();
   RequireSize(given, MatrixShape{x.rows, x.inner}, "Gemm", name);
-  if (!x.codes8.empty()) RequireCodeBytes(1, x.format.Bits(), "Gemm", name);
-  if (!x.codes16.empty()) RequireCodeBytes(2, x.format.Bits(), "Gemm", name);
+  if (is_set(x.codes8)) RequireCodeBytes(1, x.format.Bits(), "Gemm", name);
+  if (is_set(x.codes16)) RequireCodeBytes(2, x.format.Bits(), "Gemm", name);
+  CheckMatrix(x, x.values, name);
+  CheckMatrix(x, x.codes8, name);
+  CheckMatrix(x, x.codes16, name);
   CheckScales(x, name);
+  if (!x.scales.data.Empty() && given != 0) OnePlace("Gemm", {x.place(), x.scales.data.place});
 }
 
 }  // namespace
 
 const float* StoredRun(const GemmOperand& x, size_t at, size_t n, float* buffer) {
-  if (!x.values.empty()) return x.values.data() + at;
-  if (!x.codes8.empty()) {
-    DecodeSerial(x.format, x.codes8.data() + at, n, buffer);
+  if (!x.values.Empty()) return x.values.data + at;
+  if (!x.codes8.Empty()) {
+    DecodeSerial(x.format, x.codes8.data + at, n, buffer);
   } else {
-    DecodeSerial(x.format, x.codes16.data() + at, n, buffer);
+    DecodeSerial(x.format, x.codes16.data + at, n, buffer);
   }
   return buffer;
 }

@@ -68,7 +68,7 @@ class Float32Path {
   using Environment = DefaultFloatEnvironment;
 
   Float32Path(const GemmOperand& a, const GemmOperand& b, size_t promote)
-      : shape(Float32Tile()), copies(!b.values.empty()), a_(a), b_(b), promote_(promote) {}
+      : shape(Float32Tile()), copies(!b.values.Empty()), a_(a), b_(b), promote_(promote) {}
 
   const TileShape shape;
   const size_t block = 1024;

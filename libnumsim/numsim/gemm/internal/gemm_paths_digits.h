@@ -113,14 +113,13 @@ class DigitPath {
       CutIntoDigits(values, length, how.unit, how.digits, codes + i * length, size);
     }
     return {.format = NamedFormat("int8"),
-            .codes8 = {codes, size},
+            .codes8 = {codes, 1, size},
             .rows = rows,
             .inner = depth,
             .transposed = x.transposed};
   }
   static GemmOperand Digit(GemmOperand cut, int i) {
-    cut.codes8 = {cut.codes8.data() + static_cast<size_t>(i) * cut.codes8.size(),
-                  cut.codes8.size()};
+    cut.codes8.data += static_cast<size_t>(i) * cut.codes8.Elements();
     return cut;
   }
 

@@ -5,9 +5,10 @@
 
 #include "numsim/backend/shared/device_call_cuda.cuh"
 #include "numsim/gemm/internal/gemm_hopper_store_cuda.cuh"
+#include "numsim/gemm/internal/gemm_prepare_device.h"
 #include "numsim/gemm/internal/gemm_store_device.h"
 
-namespace numsim {
+namespace numsim::cuda {
 namespace {
 
 constexpr unsigned kColumnThreads = 32, kRowThreads = 8;
@@ -103,11 +104,10 @@ __global__ void __launch_bounds__(kColumnThreads* kRowThreads) StoreSingles(Stor
   }
 }
 
-bool IsAligned(const void* pointer) { return reinterpret_cast<uintptr_t>(pointer) % 16 == 0; }
-
-Scales ScalesOf(DeviceSpan<const float> scales) {
-  if (scales.empty()) return {nullptr, 0};
-  return {scales.data(), scales.size() > 1 ? size_t{1} : size_t{0}};
+Scales ScalesOf(const GemmOperand& x) {
+  const size_t count = ScalesOfRows(x);
+  if (count == 0) return {nullptr, 0};
+  return {x.scales.data.data, count > 1 ? size_t{1} : size_t{0}};
 }
 
 template <typename Sum, typename Out>
@@ -122,11 +122,11 @@ void Launch(const Store<Sum, Out>& store, DeviceStream& stream) {
                   static_cast<unsigned>(most));
   const dim3 threads(kColumnThreads, kRowThreads);
   if (eights) {
-    StoreEights<<<grid, threads, 0, cuda::Raw(stream)>>>(store);
+    StoreEights<<<grid, threads, 0, Raw(stream)>>>(store);
   } else {
-    StoreSingles<<<grid, threads, 0, cuda::Raw(stream)>>>(store);
+    StoreSingles<<<grid, threads, 0, Raw(stream)>>>(store);
   }
-  cuda::CheckLaunch("scaled store", fmt::format("{} x {}", store.shape.rows, store.shape.cols));
+  CheckLaunch("scaled store", fmt::format("{} x {}", store.shape.rows, store.shape.cols));
 }
 
 template <typename Sum>
@@ -134,27 +134,25 @@ void StoreFrom(const DeviceSums& sums,
                const Scales& rows,
                const Scales& columns,
                float nan,
-               MatrixSpan<float> out,
+               FloatSpan out,
                DeviceStream& stream) {
   const auto* from = static_cast<const Sum*>(sums.data);
   if (out.element == Element::kFloat32) {
-    return Launch(Store<Sum, float>{from, sums.stride, out.data, out.Shape(), rows, columns, nan},
+    auto* to = out.Float32().data;
+    return Launch(Store<Sum, float>{from, sums.stride, to, out.Shape(), rows, columns, nan},
                   stream);
   }
-  auto* to = reinterpret_cast<uint16_t*>(out.data);
+  auto* to = out.Bf16().data;
   Launch(Store<Sum, uint16_t>{from, sums.stride, to, out.Shape(), rows, columns, nan}, stream);
 }
 
 }  // namespace
 
-void StoreScaled(const DeviceSums& sums,
-                 DeviceSpan<const float> scales_a,
-                 DeviceSpan<const float> scales_b,
-                 float nan,
-                 MatrixSpan<float> out,
-                 DeviceStream& stream) {
+void StoreScaled(
+    const DeviceSums& sums, const GemmOperand& a, const GemmOperand& b, float nan, FloatSpan out) {
   if (out.Elements() == 0) return;
-  const Scales rows = ScalesOf(scales_a), columns = ScalesOf(scales_b);
+  DeviceStream& stream = out.place.Stream();
+  const Scales rows = ScalesOf(a), columns = ScalesOf(b);
   if (sums.type == SumType::kInt32) {
     StoreFrom<int32_t>(sums, rows, columns, nan, out, stream);
   } else {
@@ -170,17 +168,12 @@ void CopyRows(const void* in,
               size_t rows,
               DeviceStream& stream) {
   if (rows == 0 || row_bytes == 0) return;
-  NUMSIM_CUDA(cudaMemcpy2DAsync(out,
-                                out_pitch,
-                                in,
-                                in_pitch,
-                                row_bytes,
-                                rows,
-                                cudaMemcpyDeviceToDevice,
-                                cuda::Raw(stream)),
-              "{} rows of {} bytes",
-              rows,
-              row_bytes);
+  NUMSIM_CUDA(
+      cudaMemcpy2DAsync(
+          out, out_pitch, in, in_pitch, row_bytes, rows, cudaMemcpyDeviceToDevice, Raw(stream)),
+      "{} rows of {} bytes",
+      rows,
+      row_bytes);
 }
 
-}  // namespace numsim
+}  // namespace numsim::cuda

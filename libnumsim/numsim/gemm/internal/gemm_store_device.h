@@ -1,13 +1,13 @@
 // Device passes beside the GEMM itself: scaling sums that are already in memory, copying rows of
-// operands. For gemm/gemm_device.cc.
+// operands. For gemm_tensor_cores_device.cc.
 #pragma once
 
 #include <cstdint>
 
 #include "numsim/backend/device.h"
-#include "numsim/backend/matrix.h"
+#include "numsim/gemm/gemm.h"
 
-namespace numsim {
+namespace numsim::cuda {
 
 enum class SumType : uint8_t { kInt32, kFloat32 };
 
@@ -19,14 +19,10 @@ struct DeviceSums {
 };
 
 // Writes out(i, j) = t, or t rounded to bf16 (nearest even; NaN 0x7FC0), with
-// t = fl32(fl64(S * (sa * sb))) and `nan` for every NaN t. Scales: none (1), one, or one per row of
-// out (sa) and one per column (sb). float32 sums may be stored in `out` itself.
-void StoreScaled(const DeviceSums& sums,
-                 DeviceSpan<const float> scales_a,
-                 DeviceSpan<const float> scales_b,
-                 float nan,
-                 MatrixSpan<float> out,
-                 DeviceStream& stream);
+// t = fl32(fl64(S * (sa * sb))) and `nan` for every NaN t. The scales are those of the operands, as
+// ScalesOfRows has them. float32 sums may be stored in `out` itself.
+void StoreScaled(
+    const DeviceSums& sums, const GemmOperand& a, const GemmOperand& b, float nan, FloatSpan out);
 
 // Copies `rows` rows of `row_bytes` bytes each. Rows are in_pitch and out_pitch bytes apart.
 void CopyRows(const void* in,
@@ -37,4 +33,4 @@ void CopyRows(const void* in,
               size_t rows,
               DeviceStream& stream);
 
-}  // namespace numsim
+}  // namespace numsim::cuda

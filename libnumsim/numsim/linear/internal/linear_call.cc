@@ -5,6 +5,7 @@
 
 #include "numsim/base/error.h"
 #include "numsim/base/parallel.h"
+#include "numsim/linear/internal/linear_saved.h"
 
 namespace numsim {
 namespace {
@@ -28,51 +29,6 @@ constexpr OperandPlace kPlaces[] = {
 constexpr LinearOp kProductSteps[] = {
     LinearOp::kForwardProduct, LinearOp::kInputGradientProduct, LinearOp::kWeightGradientProduct};
 
-// Returns the saved values, owned or the caller's. Requires values, not codes.
-MatrixSpan<const float> SavedValues(const SavedMatrix& saved) {
-  if (const auto* view = std::get_if<MatrixSpan<const float>>(&saved.data)) return *view;
-  return std::get<Buffer<float>>(saved.data).View();
-}
-
-OperandView ViewOf(const SavedMatrix& saved) {
-  if (const auto* matrix = std::get_if<QuantizedMatrix>(&saved.data)) return matrix;
-  return SavedValues(saved);
-}
-
-// Moves codes from `data` to `saved`, exchanging their memory. Copies values, unless they stay
-// unchanged: then only the view is saved.
-void KeepOperand(const char* name,
-                 const OperandRecipe& recipe,
-                 bool stays,
-                 OperandData& data,
-                 SavedMatrix& saved) {
-  saved.name = name;
-  saved.format = recipe.format.name;
-  saved.scaled = !recipe.Unscaled();
-  if (auto* matrix = std::get_if<QuantizedMatrix>(&data)) {
-    if (!std::holds_alternative<QuantizedMatrix>(saved.data)) saved.data.emplace<QuantizedMatrix>();
-    std::swap(*matrix, std::get<QuantizedMatrix>(saved.data));
-    return;
-  }
-  const auto& view = std::get<MatrixSpan<const float>>(data);
-  if (stays) {
-    saved.data = view;
-    return;
-  }
-  auto* values = std::get_if<Buffer<float>>(&saved.data);
-  if (values == nullptr) values = &saved.data.emplace<Buffer<float>>();
-  values->EnsureAt(view.place, view.element);
-  CopyMatrix<float>(view, values->Resize(view.rows, view.cols));
-}
-
-// Returns true if quantising a tensor again for its other operand gives the same codes. Not so with
-// stochastic rounding, because each operand has its own random bits, or with delayed scales,
-// because each operand may have its own history.
-bool GivesTheSameCodes(const OperandRecipe& rows, const OperandRecipe& columns, Element element) {
-  return !TakesValues(rows, element) && !rows.delayed &&
-         rows.rounding.mode != RoundingMode::kStochastic && SharesCodes(rows, columns);
-}
-
 }  // namespace
 
 void ScaleColumns(std::span<const float> channels, std::span<float> matrix) {
@@ -86,74 +42,54 @@ void ScaleColumns(std::span<const float> channels, std::span<float> matrix) {
   });
 }
 
-bool LinearCall::KeepsCodes(Element element) const {
-  if (recipe_.saves == LinearSaves::kQuantized) return true;
-  return TakesValues(HighPrecision(recipe_.high_precision), element) &&
-         GivesTheSameCodes(recipe_[LinearOperand::kForwardX],
-                           recipe_[LinearOperand::kWeightGradientX],
-                           element) &&
-         GivesTheSameCodes(
-             recipe_[LinearOperand::kForwardW], recipe_[LinearOperand::kInputGradientW], element);
-}
-
-CodeOrder LinearCall::OrderFor(LinearOperand operand, bool rows, bool columns) const {
-  bool contained = recipe_[GemmOf(operand)].container.has_value();
-  if (operand == LinearOperand::kInputGradientG && columns) {  // read by the weight gradient
-    contained = contained || recipe_[LinearGemm::kWeightGradient].container.has_value();
-  }
-  if (place_.IsHost() || contained || !columns) return CodeOrder::kInput;
-  return rows ? CodeOrder::kBoth : CodeOrder::kTransposed;
-}
-
-OperandData& LinearCall::Make(LinearOperand operand, In<float> tensor, bool rows, bool columns) {
-  if (TakesValues(recipe_[operand], tensor.element)) {
-    OperandData& values = workspace_.operands[static_cast<size_t>(operand)];
-    values = tensor;
-    return values;
-  }
+LinearTensor LinearCall::Make(LinearOperand operand,
+                              ConstFloatSpan tensor,
+                              bool rows,
+                              bool columns,
+                              QuantizedMatrix* memory) {
+  if (TakesValues(recipe_[operand], tensor.element)) return {nullptr, tensor};
   const StepScope scope(observer_, kPlaces[static_cast<size_t>(operand)].step);
-  return MakeWithinStep(operand, tensor, OrderFor(operand, rows, columns));
+  return MakeWithinStep(operand, tensor, OrderFor(recipe_, place_, operand, rows, columns), memory);
 }
 
-OperandData& LinearCall::MakeWithinStep(LinearOperand operand, In<float> tensor, CodeOrder order) {
+LinearTensor LinearCall::MakeWithinStep(LinearOperand operand,
+                                        ConstFloatSpan tensor,
+                                        CodeOrder order,
+                                        QuantizedMatrix* memory) {
   const auto index = static_cast<size_t>(operand);
-  const OperandPlace& place = kPlaces[index];
   const OperandRecipe& recipe = recipe_[operand];
-  OperandData& result = workspace_.operands[index];
-  MakeOperand(tensor,
-              recipe,
-              place.transposed,
-              order,
-              {random_.seed, 8 * random_.stream + index},
-              recipe.delayed ? delayed_.Of(operand) : nullptr,
-              result);
-  if (observer_ != nullptr) {
-    if (const auto* codes = std::get_if<QuantizedMatrix>(&result)) {
-      observer_->Quantized(operand, tensor, *codes);
-    }
+  const LinearTensor made = MakeOperand(tensor,
+                                        recipe,
+                                        kPlaces[index].transposed,
+                                        order,
+                                        {random_.seed, 8 * random_.stream + index},
+                                        recipe.delayed ? delayed_.Of(operand) : nullptr,
+                                        memory != nullptr ? *memory : workspace_.operands[index]);
+  if (observer_ != nullptr && made.codes != nullptr) {
+    observer_->Quantized(operand, tensor, *made.codes);
   }
-  return result;
+  return made;
 }
 
-MatrixSpan<const float> LinearCall::Rescaled(const OperandData& x,
+MatrixSpan<const float> LinearCall::Rescaled(const LinearTensor& x,
                                              std::span<const float> channels) {
-  Buffer<float>& values = workspace_.rescaled;
-  if (const auto* codes = std::get_if<QuantizedMatrix>(&x)) {
-    Dequantize(*codes, values.Resize(codes->shape.rows, codes->shape.cols));
+  const MatrixShape shape = x.codes != nullptr ? x.codes->shape : x.values.Shape();
+  const MatrixSpan<float> values = workspace_.rescaled.Renew(shape.rows, shape.cols);
+  if (x.codes != nullptr) {
+    Dequantize(*x.codes, values);
   } else {
-    const auto& view = std::get<MatrixSpan<const float>>(x);
-    CopyMatrix<float>(view, values.Resize(view.rows, view.cols));
+    CopyMatrix<float>(x.values.Float32(), values);
   }
   ScaleColumns(channels, values.Span());
-  return values.View();
+  return values;
 }
 
 void LinearCall::Multiply(LinearGemm product,
-                          const OperandView& a,
+                          const LinearTensor& a,
                           bool a_transposed,
-                          const OperandView& b,
+                          const LinearTensor& b,
                           bool b_transposed,
-                          MatrixSpan<float> out) {
+                          FloatSpan out) {
   const GemmRecipe& recipe = recipe_[product];
   const StepScope scope(observer_, kProductSteps[static_cast<size_t>(product)]);
   Gemm(AsOperand(a, a_transposed, recipe.container, workspace_.contained[0]),
@@ -162,92 +98,83 @@ void LinearCall::Multiply(LinearGemm product,
        out);
 }
 
-void LinearCall::Forward(
-    In<float> x, In<float> w, MatrixSpan<float> y, bool x_stays, LinearSaved& saved) {
-  saved.keeps_codes = KeepsCodes(x.element);
+void LinearCall::Forward(ConstFloatSpan x, ConstFloatSpan w, FloatSpan y, LinearSaved& saved) {
+  const OperandRecipe recipe = SavedRecipe(recipe_, saved.keeps_codes);
+  SavedMatrix& saved_x = saved.matrices[kX];
+  // An operand that is saved is made where it is saved.
+  const bool saves_forward_x =
+      saved_x.kind == SavedKind::kCodes && recipe == recipe_[LinearOperand::kForwardX];
   const bool shares_x =
       SharesCodes(recipe_[LinearOperand::kForwardX], recipe_[LinearOperand::kWeightGradientX]);
-  OperandData& x_operand = Make(LinearOperand::kForwardX, x, true, saved.keeps_codes && shares_x);
-  OperandData& w_operand = Make(LinearOperand::kForwardW, w, true, saved.keeps_codes);
+  const LinearTensor x_operand = Make(LinearOperand::kForwardX,
+                                      x,
+                                      true,
+                                      saved.keeps_codes && shares_x,
+                                      saves_forward_x ? &saved_x.codes : nullptr);
+  const LinearTensor w_operand = Make(LinearOperand::kForwardW,
+                                      w,
+                                      true,
+                                      saved.keeps_codes,
+                                      saved.keeps_codes ? &saved.matrices[kW].codes : nullptr);
+  if (saved.keeps_codes && saved.matrices[kW].kind == SavedKind::kValues) {
+    CopyFloats(w, saved.matrices[kW].values.View());
+  }
   if (saved.channels.empty()) {
-    Multiply(LinearGemm::kForward, ViewOf(x_operand), false, ViewOf(w_operand), false, y);
+    Multiply(LinearGemm::kForward, x_operand, false, w_operand, false, y);
   } else {
-    const OperandView rescaled = Rescaled(x_operand, saved.channels);
-    Multiply(LinearGemm::kForward, rescaled, false, ViewOf(w_operand), false, y);
+    const LinearTensor rescaled{nullptr, Rescaled(x_operand, saved.channels)};
+    Multiply(LinearGemm::kForward, rescaled, false, w_operand, false, y);
   }
-  SaveForBackward(x, x_stays, saved);
+  if (!saves_forward_x && saved_x.kind != SavedKind::kView) SaveX(x, saved_x);
 }
 
-OperandRecipe LinearCall::SavedRecipe(const LinearSaved& saved) const {
-  return saved.keeps_codes ? recipe_[LinearOperand::kForwardX]
-                           : HighPrecision(recipe_.high_precision);
+void LinearCall::SaveX(ConstFloatSpan x, SavedMatrix& saved) {
+  const StepScope scope(observer_, LinearOp::kSaveX);
+  if (saved.kind == SavedKind::kValues) return CopyFloats(x, saved.values.View());
+  const OperandRecipe recipe = HighPrecision(recipe_.high_precision);
+  MakeOperand(x, recipe, false, CodeOrder::kInput, {}, nullptr, saved.codes);
 }
 
-void LinearCall::SaveForBackward(In<float> x, bool x_stays, LinearSaved& saved) {
-  saved.matrices.resize(saved.keeps_codes ? 2 : 1);
-  const OperandRecipe recipe = SavedRecipe(saved);
-  const bool made = recipe == recipe_[LinearOperand::kForwardX];
-  if (made && !TakesValues(recipe, x.element)) {
-    OperandData& operand = workspace_.operands[static_cast<size_t>(LinearOperand::kForwardX)];
-    KeepOperand("X", recipe, false, operand, saved.matrices[kX]);
-  } else {
-    // A view of values that stay costs nothing.
-    const bool free = x_stays && TakesValues(recipe, x.element);
-    const StepScope scope(free ? nullptr : observer_, LinearOp::kSaveX);
-    MakeOperand(x, recipe, false, CodeOrder::kInput, {}, nullptr, workspace_.saved_x);
-    KeepOperand("X", recipe, x_stays, workspace_.saved_x, saved.matrices[kX]);
-  }
-  if (saved.keeps_codes) {
-    OperandData& operand = workspace_.operands[static_cast<size_t>(LinearOperand::kForwardW)];
-    KeepOperand("W", recipe_[LinearOperand::kForwardW], false, operand, saved.matrices[kW]);
-  }
-}
-
-void LinearCall::Backward(In<float> g,
-                          In<float> w,
-                          const LinearSaved& saved,
-                          MatrixSpan<float> dx,
-                          MatrixSpan<float> dw) {
+void LinearCall::Backward(
+    ConstFloatSpan g, ConstFloatSpan w, const LinearSaved& saved, FloatSpan dx, FloatSpan dw) {
   const bool want_dx = dx.data != nullptr, want_dw = dw.data != nullptr;
   const bool shares_g = SharesCodes(recipe_[LinearOperand::kInputGradientG],
                                     recipe_[LinearOperand::kWeightGradientG]);
-  const OperandData* g_operand = nullptr;
+  LinearTensor g_operand;
   if (want_dx || (want_dw && shares_g)) {
-    g_operand = &Make(LinearOperand::kInputGradientG, g, want_dx, want_dw && shares_g);
+    g_operand = Make(LinearOperand::kInputGradientG, g, want_dx, want_dw && shares_g);
   }
   if (want_dx) {
-    const OperandView w_operand =
-        saved.keeps_codes ? ViewOf(saved.matrices[kW])
-                          : ViewOf(Make(LinearOperand::kInputGradientW, w, false, true));
-    Multiply(LinearGemm::kInputGradient, ViewOf(*g_operand), false, w_operand, true, dx);
+    const LinearTensor w_operand = saved.keeps_codes
+                                       ? saved.matrices[kW].Tensor()
+                                       : Make(LinearOperand::kInputGradientW, w, false, true);
+    Multiply(LinearGemm::kInputGradient, g_operand, false, w_operand, true, dx);
   }
   if (!want_dw) return;
-  if (!shares_g) g_operand = &Make(LinearOperand::kWeightGradientG, g, false, true);
-  const bool saved_serves =
-      SharesCodes(SavedRecipe(saved), recipe_[LinearOperand::kWeightGradientX]);
-  const OperandView x = saved_serves ? ViewOf(saved.matrices[kX]) : ViewOf(RemakeX(saved));
-  Multiply(LinearGemm::kWeightGradient, ViewOf(*g_operand), true, x, true, dw);
+  if (!shares_g) g_operand = Make(LinearOperand::kWeightGradientG, g, false, true);
+  const bool saved_serves = SharesCodes(SavedRecipe(recipe_, saved.keeps_codes),
+                                        recipe_[LinearOperand::kWeightGradientX]);
+  const LinearTensor x = saved_serves ? saved.matrices[kX].Tensor() : RemakeX(saved);
+  Multiply(LinearGemm::kWeightGradient, g_operand, true, x, true, dw);
 }
 
-OperandData& LinearCall::RemakeX(const LinearSaved& saved) {
-  const SavedMatrix& x = saved.matrices[kX];
-  const auto* matrix = std::get_if<QuantizedMatrix>(&x.data);
+LinearTensor LinearCall::RemakeX(const LinearSaved& saved) {
+  const LinearTensor x = saved.matrices[kX].Tensor();
   constexpr LinearOperand kOperand = LinearOperand::kWeightGradientX;
-  if (matrix == nullptr) return Make(kOperand, SavedValues(x), false, true);
+  if (x.codes == nullptr) return Make(kOperand, x.values, false, true);
   // On a device, values that the GEMM takes in bf16 are dequantised to that at once.
   const bool bf16 = !place_.IsHost() && TakesValues(recipe_[kOperand], Element::kBfloat16);
-  const Element element = bf16 ? Element::kBfloat16 : Element::kFloat32;
-  Buffer<float>& memory = workspace_.values;
-  memory.EnsureAt(place_, element);
-  const MatrixSpan<float> values = memory.Resize(matrix->shape.rows, matrix->shape.cols);
+  FloatBuffer& memory = workspace_.values;
+  memory.EnsureAt(place_, bf16 ? Element::kBfloat16 : Element::kFloat32);
+  const FloatSpan values = memory.Renew(x.codes->shape.rows, x.codes->shape.cols);
   {
     // Widening an X saved in high precision is not an operation of its own: a device reads it
     // directly.
     const StepScope scope(
         observer_, saved.keeps_codes ? LinearOp::kDequantizeX : LinearOp::kQuantizeXTransposed);
-    Dequantize(*matrix, values);
+    Dequantize(*x.codes, values);
     if (!saved.keeps_codes || recipe_[kOperand].Unscaled()) {
-      return MakeWithinStep(kOperand, values, OrderFor(kOperand, false, true));
+      return MakeWithinStep(kOperand, values, OrderFor(recipe_, place_, kOperand, false, true));
     }
   }
   return Make(kOperand, values, false, true);

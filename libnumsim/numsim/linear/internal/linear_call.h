@@ -3,6 +3,7 @@
 
 #include <span>
 
+#include "numsim/linear/internal/linear_workspace.h"
 #include "numsim/linear/linear.h"
 #include "numsim/linear/linear_operand.h"
 
@@ -46,48 +47,43 @@ class LinearCall {
         random_(random),
         observer_(observer) {}
 
-  // Computes y = x w^T under saved.channels, and saves what Backward needs of x and w.
-  void Forward(In<float> x, In<float> w, MatrixSpan<float> y, bool x_stays, LinearSaved& saved);
+  // Computes y = x w^T under saved.channels, and saves what Backward needs of x and w. Requires
+  // a prepared `saved` (linear_saved.h).
+  void Forward(ConstFloatSpan x, ConstFloatSpan w, FloatSpan y, LinearSaved& saved);
 
   // Computes dx = g w and dw = g^T x; either one only if it has data.
-  void Backward(In<float> g,
-                In<float> w,
-                const LinearSaved& saved,
-                MatrixSpan<float> dx,
-                MatrixSpan<float> dw);
+  void Backward(
+      ConstFloatSpan g, ConstFloatSpan w, const LinearSaved& saved, FloatSpan dx, FloatSpan dw);
 
  private:
-  // Converts the tensor to the given operand, in the workspace. `rows` and `columns` say which
-  // vectors of it GEMMs will read.
-  OperandData& Make(LinearOperand operand, In<float> tensor, bool rows, bool columns);
-  OperandData& MakeWithinStep(LinearOperand operand, In<float> tensor, CodeOrder order);
-
-  // Returns the order in which to store codes. Tensor cores read vectors of 8-bit codes that are
-  // contiguous; the CPU reads any order.
-  CodeOrder OrderFor(LinearOperand operand, bool rows, bool columns) const;
-
-  // Returns true if Backward uses the codes of the forward GEMM: because nothing else is saved, or
-  // because quantising what is saved would give the same codes.
-  bool KeepsCodes(Element element) const;
+  // Converts the tensor to the given operand, with codes in the workspace or, if it is not null, in
+  // `memory`. `rows` and `columns` say which vectors of it GEMMs will read.
+  LinearTensor Make(LinearOperand operand,
+                    ConstFloatSpan tensor,
+                    bool rows,
+                    bool columns,
+                    QuantizedMatrix* memory = nullptr);
+  LinearTensor MakeWithinStep(LinearOperand operand,
+                              ConstFloatSpan tensor,
+                              CodeOrder order,
+                              QuantizedMatrix* memory = nullptr);
 
   // Returns the operand X of the forward GEMM with its columns multiplied by `channels`. The view
   // is valid until the next call.
-  MatrixSpan<const float> Rescaled(const OperandData& x, std::span<const float> channels);
+  MatrixSpan<const float> Rescaled(const LinearTensor& x, std::span<const float> channels);
 
   void Multiply(LinearGemm product,
-                const OperandView& a,
+                const LinearTensor& a,
                 bool a_transposed,
-                const OperandView& b,
+                const LinearTensor& b,
                 bool b_transposed,
-                MatrixSpan<float> out);
+                FloatSpan out);
 
-  void SaveForBackward(In<float> x, bool x_stays, LinearSaved& saved);
-
-  // Returns the recipe of the X that Forward saves.
-  OperandRecipe SavedRecipe(const LinearSaved& saved) const;
+  // Saves X as values, or in high precision.
+  void SaveX(ConstFloatSpan x, SavedMatrix& saved);
 
   // Returns the operand X^T from an X that was saved in another precision.
-  OperandData& RemakeX(const LinearSaved& saved);
+  LinearTensor RemakeX(const LinearSaved& saved);
 
   const LinearRecipe& recipe_;
   Place place_;

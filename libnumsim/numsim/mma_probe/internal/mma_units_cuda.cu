@@ -237,30 +237,29 @@ std::string MmaUnavailable(const MmaUnit& unit) {
 }
 
 void MultiplyByUnit(const MmaUnit& unit,
-                    DeviceSpan<const uint8_t> a,
-                    DeviceSpan<const uint8_t> b,
+                    MatrixSpan<const uint8_t> a,
+                    MatrixSpan<const uint8_t> b,
                     size_t rows_a,
                     size_t rows_b,
                     size_t inner,
-                    DeviceSpan<float> out,
-                    DeviceStream& stream) {
+                    MatrixSpan<float> out) {
   const size_t row_bytes = inner * static_cast<size_t>(unit.a.StorageBytes());
-  NUMSIM_CHECK(row_bytes % kMmaRowBytes == 0 && a.size() == rows_a * row_bytes &&
-                   b.size() == rows_b * row_bytes && out.size() == rows_a * rows_b,
+  NUMSIM_CHECK(row_bytes % kMmaRowBytes == 0 && a.Elements() == rows_a * row_bytes &&
+                   b.Elements() == rows_b * row_bytes && out.Elements() == rows_a * rows_b,
                "{} and {} bytes for {} x {} products of {}",
-               a.size(),
-               b.size(),
+               a.Elements(),
+               b.Elements(),
                rows_a,
                rows_b,
                inner);
-  if (out.empty()) return;
-  const Problem problem{reinterpret_cast<const uint32_t*>(a.data()),
-                        reinterpret_cast<const uint32_t*>(b.data()),
+  if (out.Empty()) return;
+  const Problem problem{reinterpret_cast<const uint32_t*>(a.data),
+                        reinterpret_cast<const uint32_t*>(b.data),
                         rows_a,
                         rows_b,
                         row_bytes / 4,
-                        out.data()};
-  kLaunches[IndexOf(unit)](problem, cuda::Raw(stream));
+                        out.data};
+  kLaunches[IndexOf(unit)](problem, cuda::Raw(out.place.Stream()));
   cuda::CheckLaunch("MultiplyByUnit",
                     fmt::format("{}, {} x {} x {}", unit.name, rows_a, rows_b, inner));
 }

@@ -6,7 +6,7 @@
 #include <string>
 #include <string_view>
 
-#include "numsim/backend/device.h"
+#include "numsim/backend/matrix.h"
 #include "numsim/formats/format_spec.h"
 
 namespace numsim {
@@ -33,12 +33,11 @@ std::string MmaUnavailable(const MmaUnit& unit);
 // float32, which is exact for magnitudes up to 2^24. Requires a unit of MmaUnits() for which
 // MmaUnavailable() is empty, and `inner` a multiple of InnerStep().
 void MultiplyByUnit(const MmaUnit& unit,
-                    DeviceSpan<const uint8_t> a,
-                    DeviceSpan<const uint8_t> b,
+                    MatrixSpan<const uint8_t> a,
+                    MatrixSpan<const uint8_t> b,
                     size_t rows_a,
                     size_t rows_b,
                     size_t inner,
-                    DeviceSpan<float> out,
-                    DeviceStream& stream);
+                    MatrixSpan<float> out);
 
 }  // namespace numsim

@@ -42,24 +42,23 @@ std::vector<uint8_t> Codes(const FormatSpec& format,
 
 // Operands and results on the device, reused for every matmul.
 struct Arrays {
-  DeviceArray<uint8_t> a, b;
-  DeviceArray<float> out;
+  Buffer<uint8_t> a{ThreadPlace()}, b{ThreadPlace()};
+  Buffer<float> out{ThreadPlace()};
 
-  void Put(const FormatSpec& format,
-           std::span<const float> values,
-           size_t rows,
-           size_t inner,
-           DeviceArray<uint8_t>& to) {
+  // Returns the codes of the values, of `rows` rows, in `to`.
+  static MatrixSpan<const uint8_t> Put(const FormatSpec& format,
+                                       std::span<const float> values,
+                                       size_t rows,
+                                       size_t inner,
+                                       Buffer<uint8_t>& to) {
     const std::vector<uint8_t> codes = Codes(format, values, rows, inner);
-    to.Reserve(codes.size());
-    CopyToDevice<uint8_t>(codes, to.first(codes.size()), ThreadStream());
-    ThreadStream().Wait();  // `codes` is destroyed here
+    CopyMatrix<uint8_t>(codes, to.Renew(codes.size()));
+    return to.View();
   }
 
   // Copies the upper left kProbeRows x kProbeRows part of a rows x rows result to `part`.
-  void Get(size_t rows, std::span<float> part) {
-    std::vector<float> whole(rows * rows);
-    CopyToHost<float>(DeviceSpan<const float>(out.data(), whole.size()), whole, ThreadStream());
+  void Get(size_t rows, std::span<float> part) const {
+    const std::vector<float> whole = ToVector(out.View());
     for (size_t i = 0; i < kProbeRows; ++i) {
       const auto row = whole.begin() + static_cast<std::ptrdiff_t>(i * rows);
       std::copy_n(row, kProbeRows, part.begin() + static_cast<std::ptrdiff_t>(i * kProbeRows));
@@ -76,18 +75,13 @@ DeviceUnit InstructionUnit(const MmaUnit& unit) {
   asked.multiply =
       [unit, arrays = std::make_shared<Arrays>()](
           std::span<const float> a, std::span<const float> b, size_t inner, std::span<float> out) {
-        arrays->Put(unit.a, a, kProbeRows, inner, arrays->a);
-        arrays->Put(unit.b, b, kProbeRows, inner, arrays->b);
-        arrays->out.Reserve(out.size());
-        const size_t bytes = kProbeRows * inner * static_cast<size_t>(unit.a.StorageBytes());
         MultiplyByUnit(unit,
-                       DeviceSpan<const uint8_t>(arrays->a.data(), bytes),
-                       DeviceSpan<const uint8_t>(arrays->b.data(), bytes),
+                       Arrays::Put(unit.a, a, kProbeRows, inner, arrays->a),
+                       Arrays::Put(unit.b, b, kProbeRows, inner, arrays->b),
                        kProbeRows,
                        kProbeRows,
                        inner,
-                       arrays->out.first(out.size()),
-                       ThreadStream());
+                       arrays->out.Renew(kProbeRows, kProbeRows));
         arrays->Get(kProbeRows, out);
       };
   return {asked, MmaUnavailable(unit)};
@@ -109,13 +103,19 @@ DeviceUnit LibraryUnit(const FormatSpec& a,
                                                                      size_t inner,
                                                                      std::span<float> out) {
     constexpr size_t kRows = kLibraryRows;
-    arrays->Put(a, left, kRows, inner, arrays->a);
-    arrays->Put(b, right, kRows, inner, arrays->b);
-    arrays->out.Reserve(kRows * kRows);
-    Gemm({.format = a, .codes = arrays->a.data(), .rows = kRows, .inner = inner},
-         {.format = b, .codes = arrays->b.data(), .rows = kRows, .inner = inner},
+    const auto operand = [&](const FormatSpec& format, MatrixSpan<const uint8_t> codes) {
+      GemmOperand x{.format = format, .rows = kRows, .inner = inner};
+      if (format.StorageBytes() == 1) {
+        x.codes8 = codes;
+      } else {
+        x.codes16 = {reinterpret_cast<const uint16_t*>(codes.data), {kRows, inner}, codes.place};
+      }
+      return x;
+    };
+    Gemm(operand(a, Arrays::Put(a, left, kRows, inner, arrays->a)),
+         operand(b, Arrays::Put(b, right, kRows, inner, arrays->b)),
          mode,
-         {arrays->out.data(), MatrixShape{kRows, kRows}, ThreadPlace()},
+         arrays->out.Renew(kRows, kRows),
          DeviceGemmEngine::kLibrary);
     arrays->Get(kRows, out);
   };

@@ -21,6 +21,7 @@ LinearLayer<T>& LinearFactory<T>::Make(const std::string& name, const LinearPlan
   flops_ += 2.0 * static_cast<double>(plan.rows) * static_cast<double>(plan.in) *
             static_cast<double>(plan.out);
   precisions_.push_back(options.precision);
+  rows_.push_back(plan.rows);
   return layers_.emplace_back(parameters_, name, options, layers_.size());
 }
 
@@ -43,6 +44,11 @@ std::vector<std::string> LinearFactory<T>::Names() const {
   std::vector<std::string> names;
   for (const LinearLayer<T>& layer : layers_) names.push_back(layer.name());
   return names;
+}
+
+template <typename T>
+void LinearFactory<T>::CheckBatch(size_t examples) const {
+  for (size_t i = 0; i < layers_.size(); ++i) layers_[i].CheckShape(examples * rows_[i]);
 }
 
 template <typename T>

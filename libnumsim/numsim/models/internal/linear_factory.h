@@ -43,8 +43,9 @@ class LinearFactory {
   std::vector<std::string> Names() const;
   // Returns the options of each layer, in the same order.
   const std::vector<LinearOptions>& Precisions() const { return precisions_; }
-  // SaveState, RestoreState and ForwardFlops implement the functions of Model with the same names.
+  // CheckBatch, SaveState, RestoreState and ForwardFlops implement the functions of Model with the same names.
   // If RestoreState throws, the states before the offending one have been restored.
+  void CheckBatch(size_t examples) const;
   std::vector<NamedState> SaveState() const;
   void RestoreState(const std::vector<NamedState>& states);
   double ForwardFlops(size_t examples) const;
@@ -54,6 +55,7 @@ class LinearFactory {
   LinearPrecision precision_;
   std::deque<LinearLayer<T>> layers_;
   std::vector<LinearOptions> precisions_;  // of layers_
+  std::vector<size_t> rows_;               // of one example, for each of layers_
   double flops_ = 0;                       // of one example
 };
 
@@ -70,6 +72,7 @@ class LayeredModel : public Model<T> {
   std::vector<LinearOptions> LinearLayerPrecisions() const override {
     return linears_.Precisions();
   }
+  void CheckBatch(size_t examples) const override { linears_.CheckBatch(examples); }
   double ForwardFlops(size_t examples) const override { return linears_.ForwardFlops(examples); }
 
  protected:

@@ -41,9 +41,10 @@ class LayerObserver : public LinearObserver {
     if (product && pass_.observer != nullptr) pass_.observer->Multiplied(layer_, *product);
   }
   void Quantized(LinearOperand operand,
-                 In<float> original,
+                 ConstFloatSpan original,
                  const QuantizedMatrix& result) override {
-    if (pass_.observer != nullptr) pass_.observer->Quantized(layer_, operand, original, result);
+    if (pass_.observer == nullptr) return;
+    pass_.observer->Quantized(layer_, operand, original.Float32(), result);
   }
 
  private:
@@ -68,6 +69,12 @@ LinearLayer<T>::LinearLayer(ParameterList<T>& parameters,
                 : nullptr),
       linear_(MakeLinearRecipe(options.precision), parameters.place()) {
   NUMSIM_CHECK(number < kMaxLayers, "layer {}", number);
+}
+
+template <typename T>
+void LinearLayer<T>::CheckShape(size_t rows) const {
+  const auto weight = weight_->value.View();
+  linear_.CheckShape({.tokens = rows, .in = weight.cols, .out = weight.rows});
 }
 
 template <typename T>

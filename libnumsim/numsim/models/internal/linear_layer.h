@@ -41,6 +41,9 @@ class LinearLayer {
   // and the gradients of the parameters. A dx without data is not computed.
   void Backward(const Pass<T>& pass, MatrixSpan<T> g, MatrixSpan<T> dx);
 
+  // Throws Error as Linear::CheckShape does, for an x of so many rows.
+  void CheckShape(size_t rows) const;
+
   // The delayed-scaling state, as for Linear; empty without delayed scaling.
   std::vector<float> SaveState() const { return linear_.SaveState(); }
   void RestoreState(std::span<const float> state) { linear_.RestoreState(state); }

@@ -3,10 +3,11 @@
 #include <vector>
 
 #include "numsim/backend/backend.h"
+#include "numsim/backend/shared/offload.h"
 #include "numsim/base/parallel.h"
 #include "numsim/base/require.h"
 #include "numsim/quantize/internal/joined_rows.h"
-#include "numsim/quantize/internal/quantize_offload.h"
+#include "numsim/quantize/internal/quantize_device.h"
 #include "numsim/quantize/quantize.h"
 #include "numsim/quantize/shared/quantize_simd.h"
 #include "numsim/quantize/shared/require_scales.h"
@@ -84,19 +85,12 @@ void AbsmaxColumns(std::span<const float> in,
   }
 }
 
-}  // namespace
-
-void Absmax(std::span<const float> in,
-            MatrixShape shape,
-            const ScaleLayout& layout,
-            std::span<float> absmax) {
-  RequireSize(in.size(), shape, "Absmax", "in");
-  RequireScales(absmax.size(), layout, shape, "Absmax", "absmax");
+void AbsmaxOnHost(std::span<const float> in,
+                  MatrixShape shape,
+                  const ScaleLayout& layout,
+                  std::span<float> absmax) {
   std::fill(absmax.begin(), absmax.end(), 0.0f);
   if (in.empty()) return;
-  if constexpr (NUMSIM_HAVE_CUDA) {
-    if (UsesDevice()) return AbsmaxOnDevice(in, shape, layout, absmax);
-  }
   if (JoinedColumns::Serves(shape, layout)) return AbsmaxColumns(in, shape, layout, absmax);
   ScaleLayout joined = layout;
   JoinRows(shape, joined);
@@ -107,9 +101,42 @@ void Absmax(std::span<const float> in,
   for (const float max : PiecewiseMaxima(in, FiniteAbsmax)) absmax[0] = std::max(absmax[0], max);
 }
 
+}  // namespace
+
+void Absmax(ConstFloatSpan in, const ScaleLayout& layout, MatrixSpan<float> absmax) {
+  RequireContiguous(in, "Absmax");
+  RequireScales(absmax.Elements(), layout, in.Shape(), "Absmax", "absmax");
+  const Place place = OnePlace("Absmax", {in.place, absmax.place});
+  if constexpr (NUMSIM_HAVE_CUDA) {
+    if (!place.IsHost()) return cuda::Absmax(in, layout, absmax);
+    if (UsesDevice() && in.Elements() != 0) {
+      OffloadedCall call;
+      const MatrixSpan<float> there = call.Room<float>(absmax.Shape());
+      cuda::Absmax(call.In(in.Float32()), layout, there);
+      return call.Out(there, absmax);
+    }
+  }
+  AbsmaxOnHost(in.Float32().Span(), in.Shape(), layout, absmax.Span());
+}
+
+void AbsmaxOfAll(ConstFloatSpan in, MatrixSpan<float> absmax) {
+  RequireContiguous(in, "AbsmaxOfAll");
+  RequireSize(absmax.Elements(), 1, "AbsmaxOfAll", "absmax");
+  const Place place = OnePlace("AbsmaxOfAll", {in.place, absmax.place});
+  if constexpr (NUMSIM_HAVE_CUDA) {
+    if (!place.IsHost()) return cuda::AbsmaxOfAll(in, absmax);
+  }
+  absmax.data[0] = AbsmaxOfAll(in.Float32().Span());
+}
+
 float AbsmaxOfAll(std::span<const float> in) {
   if constexpr (NUMSIM_HAVE_CUDA) {
-    if (UsesDevice() && !in.empty()) return AbsmaxOfAllOnDevice(in);
+    if (UsesDevice() && !in.empty()) {
+      OffloadedCall call;
+      const MatrixSpan<float> there = call.Room<float>({1, 1});
+      cuda::AbsmaxOfAll(call.In(MatrixSpan<const float>(in)), there);
+      return ToVector(there)[0];
+    }
   }
   const auto largest = [](const float* piece, size_t n) { return AbsmaxOfAll(piece, n); };
   float result = 0;

@@ -5,13 +5,10 @@
 #include <algorithm>
 
 #include "numsim/backend/shared/device_call_cuda.cuh"
-#include "numsim/base/require.h"
 #include "numsim/quantize/internal/quantize_cuda.cuh"
-#include "numsim/quantize/quantize_device.h"
-#include "numsim/quantize/shared/require_scales.h"
+#include "numsim/quantize/internal/quantize_device.h"
 
-namespace numsim {
-namespace cuda {
+namespace numsim::cuda {
 namespace {
 
 constexpr int kThreads = 256;
@@ -176,7 +173,7 @@ __global__ void __launch_bounds__(kThreads)
 }
 
 template <class E, bool kAll>
-void LaunchFlat(In<float> in, float* absmax, DeviceStream& stream) {
+void LaunchFlat(ConstFloatSpan in, float* absmax, DeviceStream& stream) {
   const size_t n = in.Elements();
   const size_t vectors = IsAligned(in.data, 16) ? n / E::kPerVector : 0;
   const size_t wanted = CeilDiv(n, size_t{kThreads} * kUnroll * E::kPerVector);
@@ -186,7 +183,7 @@ void LaunchFlat(In<float> in, float* absmax, DeviceStream& stream) {
 }
 
 template <class E>
-void LaunchRuns(In<float> in, const TileIndex& index, float* absmax, DeviceStream& stream) {
+void LaunchRuns(ConstFloatSpan in, const TileIndex& index, float* absmax, DeviceStream& stream) {
   const size_t runs = CeilDiv(index.tile_cols, size_t{kRun});
   const size_t items = in.rows * index.across * runs;
   const size_t blocks = std::min(CeilDiv(items, size_t{kWarps}), 4 * BlocksOfDevice());
@@ -196,7 +193,7 @@ void LaunchRuns(In<float> in, const TileIndex& index, float* absmax, DeviceStrea
 }
 
 template <class E>
-void LaunchColumns(In<float> in, float* absmax, DeviceStream& stream) {
+void LaunchColumns(ConstFloatSpan in, float* absmax, DeviceStream& stream) {
   const size_t across = CeilDiv(in.cols / E::kPerVector, 32);
   // Use bands of at least 64 rows, and about as many blocks as fill the device.
   const size_t bands = std::max<size_t>(BlocksOfDevice() / across, 1);
@@ -207,7 +204,7 @@ void LaunchColumns(In<float> in, float* absmax, DeviceStream& stream) {
 }
 
 template <class E>
-void LaunchAny(In<float> in, const TileIndex& index, float* absmax, DeviceStream& stream) {
+void LaunchAny(ConstFloatSpan in, const TileIndex& index, float* absmax, DeviceStream& stream) {
   const size_t items = in.rows * CeilDiv(in.cols, size_t{kRun});
   const size_t blocks = std::min(CeilDiv(items, size_t{kWarps}), 4 * BlocksOfDevice());
   AbsmaxAny<E><<<blocks, kThreads, 0, Raw(stream)>>>(in.data, in.Shape(), index, absmax);
@@ -215,7 +212,10 @@ void LaunchAny(In<float> in, const TileIndex& index, float* absmax, DeviceStream
 }
 
 template <class E>
-void LaunchAbsmax(In<float> in, const ScaleLayout& layout, float* absmax, DeviceStream& stream) {
+void LaunchAbsmax(ConstFloatSpan in,
+                  const ScaleLayout& layout,
+                  float* absmax,
+                  DeviceStream& stream) {
   const TileIndex index{ScaleGrid(in.Shape(), layout)};
   const bool one = index.tile_rows >= in.rows && index.tile_cols >= in.cols;
   if (one) return LaunchFlat<E, false>(in, absmax, stream);
@@ -230,29 +230,24 @@ void LaunchAbsmax(In<float> in, const ScaleLayout& layout, float* absmax, Device
 }
 
 }  // namespace
-}  // namespace cuda
 
-void Absmax(In<float> in, const ScaleLayout& layout, DeviceSpan<float> absmax) {
-  RequireContiguous(in, "Absmax");
+void Absmax(ConstFloatSpan in, const ScaleLayout& layout, MatrixSpan<float> absmax) {
+  if (absmax.Empty()) return;
   DeviceStream& stream = in.place.Stream();
-  RequireScales(absmax.size(), layout, in.Shape(), "Absmax", "absmax");
-  if (absmax.empty()) return;
-  device_memory::FillBytes(absmax.data(), 0, absmax.size() * sizeof(float), stream);
+  device_memory::FillBytes(absmax.data, 0, absmax.Bytes(), stream);
   if (in.Elements() == 0) return;
-  cuda::WithElements(in.element, [&](auto elements) {
-    cuda::LaunchAbsmax<decltype(elements)>(in, layout, absmax.data(), stream);
+  WithElements(in.element, [&](auto elements) {
+    LaunchAbsmax<decltype(elements)>(in, layout, absmax.data, stream);
   });
 }
 
-void AbsmaxOfAll(In<float> in, DeviceSpan<float> absmax) {
-  RequireContiguous(in, "AbsmaxOfAll");
+void AbsmaxOfAll(ConstFloatSpan in, MatrixSpan<float> absmax) {
   DeviceStream& stream = in.place.Stream();
-  RequireSize(absmax.size(), 1, "AbsmaxOfAll", "absmax");
-  device_memory::FillBytes(absmax.data(), 0, sizeof(float), stream);
+  device_memory::FillBytes(absmax.data, 0, sizeof(float), stream);
   if (in.Elements() == 0) return;
-  cuda::WithElements(in.element, [&](auto elements) {
-    cuda::LaunchFlat<decltype(elements), true>(in, absmax.data(), stream);
+  WithElements(in.element, [&](auto elements) {
+    LaunchFlat<decltype(elements), true>(in, absmax.data, stream);
   });
 }
 
-}  // namespace numsim
+}  // namespace numsim::cuda

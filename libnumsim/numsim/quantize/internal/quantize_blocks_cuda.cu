@@ -68,7 +68,7 @@ void LaunchBlocks(const Codec& codec, const BlocksCall& call) {
 }  // namespace cuda
 
 bool CanQuantizeBlocksOnDevice(const EncodePlan& plan,
-                               In<float> in,
+                               ConstFloatSpan in,
                                const ScaleLayout& layout,
                                const void* codes) {
   const bool served = layout.granularity == Granularity::kBlock &&

@@ -2,14 +2,11 @@
 #include <fmt/format.h>
 
 #include "numsim/backend/shared/device_call_cuda.cuh"
-#include "numsim/base/require.h"
 #include "numsim/quantize/internal/quantize_cuda.cuh"
+#include "numsim/quantize/internal/quantize_device.h"
 #include "numsim/quantize/internal/quantize_launch_cuda.cuh"
-#include "numsim/quantize/quantize_device.h"
-#include "numsim/quantize/shared/require_scales.h"
 
-namespace numsim {
-namespace cuda {
+namespace numsim::cuda {
 namespace {
 
 constexpr int kThreads = 256;
@@ -75,23 +72,18 @@ bool QuantizeFlat(const QuantizeCall& call, DeviceStream& stream) {
   });
 }
 
-}  // namespace cuda
-
 void Quantize(const EncodePlan& plan,
-              In<float> in,
+              ConstFloatSpan in,
               const ScaleLayout& layout,
-              DeviceSpan<const float> inv_scales,
+              MatrixSpan<const float> inv_scales,
               void* codes,
               void* transposed,
               const ArrayRandom& random) {
-  RequireContiguous(in, "Quantize");
-  RequireScales(inv_scales.size(), layout, in.Shape(), "Quantize", "inv_scales");
-  RequireCodeBytes(2, plan.format.Bits(), "Quantize", "codes");
   if (in.Elements() == 0 || (codes == nullptr && transposed == nullptr)) return;
-  const cuda::QuantizeCall call = {plan, in, layout, inv_scales.data(), codes, transposed, random};
+  const QuantizeCall call = {plan, in, layout, inv_scales.data, codes, transposed, random};
   DeviceStream& stream = in.place.Stream();
-  if (cuda::QuantizeFlat(call, stream) || cuda::QuantizeTiles(call, stream)) return;
-  cuda::QuantizeInParts(call, stream);
+  if (QuantizeFlat(call, stream) || QuantizeTiles(call, stream)) return;
+  QuantizeInParts(call, stream);
 }
 
-}  // namespace numsim
+}  // namespace numsim::cuda

@@ -8,25 +8,13 @@
 #include <bit>
 #include <cstdint>
 
-#include "numsim/backend/matrix.h"
-#include "numsim/base/require.h"
+#include "numsim/backend/float_matrix.h"
 #include "numsim/cast/shared/cast_shortcut_cuda.cuh"
 #include "numsim/formats/named_formats.h"
 #include "numsim/quantize/shared/scale_grid.h"
 #include "numsim/rounding/encode_plan.h"
 
-namespace numsim {
-
-// The kernels take rows one after another.
-inline void RequireContiguous(In<float> matrix, const char* function) {
-  NUMSIM_REQUIRE(matrix.Contiguous(),
-                 "{}: rows {} elements apart, expected {}",
-                 function,
-                 matrix.stride,
-                 matrix.cols);
-}
-
-namespace cuda {
+namespace numsim::cuda {
 
 inline __device__ uint32_t Bits(float x) { return __float_as_uint(x); }
 
@@ -330,8 +318,8 @@ inline bool IsAligned(const void* p, size_t bytes) {
 }
 
 // True if the rows of the matrix can be read as vectors.
-inline bool HasVectorRows(In<float> in) {
-  return IsAligned(in.data, 16) && in.cols * BytesOf(in.element) % 16 == 0;
+inline bool HasVectorRows(ConstFloatSpan in) {
+  return IsAligned(in.data, 16) && in.cols * in.ElementBytes() % 16 == 0;
 }
 
 // Returns the text of a shape for messages.
@@ -339,5 +327,4 @@ inline std::string Text(MatrixShape shape) {
   return fmt::format("{} x {}", shape.rows, shape.cols);
 }
 
-}  // namespace cuda
-}  // namespace numsim
+}  // namespace numsim::cuda

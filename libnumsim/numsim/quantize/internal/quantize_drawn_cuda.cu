@@ -88,7 +88,7 @@ void Launch(const EncodeShortcut& shortcut, const RowsCall& call) {
     return true;
   }();
   static_cast<void>(prepared);
-  const In<float>& in = call.in;
+  const ConstFloatSpan& in = call.in;
   const size_t row_bytes = in.cols * E::kBytes;
   kernel<<<static_cast<uint32_t>(in.rows), kThreads, row_bytes, Raw(in.place.Stream())>>>(
       in.data,
@@ -106,7 +106,7 @@ void Launch(const EncodeShortcut& shortcut, const RowsCall& call) {
 
 bool QuantizeRowsDrawn(const RowsCall& call) {
   const EncodePlan& plan = call.plan;
-  const In<float>& in = call.in;
+  const ConstFloatSpan& in = call.in;
   const EncodeShortcut shortcut = MakeEncodeShortcut(plan);
   if (shortcut.kind != EncodeShortcutKind::kStochasticNarrower || plan.format.StorageBytes() != 1) {
     return false;

@@ -27,7 +27,7 @@ struct Scales {
 
 Scales MakeScales(std::span<const double> in, MatrixShape shape, const QuantizeOptions& options) {
   std::vector<double> absmax(options.layout.Count(shape.rows, shape.cols));
-  if (options.scale_rule != ScaleRule::kNone) Absmax(in, shape, options.layout, absmax);
+  if (options.scale_rule != ScaleRule::kNone) Absmax(HostMatrix(in, shape), options.layout, absmax);
   const double most = absmax.empty() ? 0 : *std::ranges::max_element(absmax);
   Scales result;
   for (const double group : absmax) {
@@ -95,11 +95,9 @@ void CheckCall(std::span<const double> in,
 
 }  // namespace
 
-void Absmax(std::span<const double> in,
-            MatrixShape shape,
-            const ScaleLayout& layout,
-            std::span<double> absmax) {
-  RequireSize(in.size(), shape, "Absmax", "in");
+void Absmax(MatrixSpan<const double> matrix, const ScaleLayout& layout, std::span<double> absmax) {
+  const std::span<const double> in = matrix.Span();
+  const MatrixShape shape = matrix.Shape();
   RequireScales(absmax.size(), layout, shape, "Absmax", "absmax");
   std::ranges::fill(absmax, 0);
   for (size_t r = 0, i = 0; r < shape.rows; ++r) {
@@ -111,9 +109,9 @@ void Absmax(std::span<const double> in,
   }
 }
 
-QuantizedMatrix Quantize(std::span<const double> in,
-                         MatrixShape shape,
-                         const QuantizeOptions& options) {
+QuantizedMatrix Quantize(MatrixSpan<const double> matrix, const QuantizeOptions& options) {
+  const std::span<const double> in = matrix.Span();
+  const MatrixShape shape = matrix.Shape();
   CheckCall(in, shape, options, "Quantize");
   NUMSIM_REQUIRE(options.format.Bits() <= 16 && options.order == CodeOrder::kInput,
                  "Quantize: {} of {} bits in order {}, expected at most 16 bits in input order",

@@ -3,7 +3,7 @@
 // scales.
 #pragma once
 
-#include "numsim/backend/matrix.h"
+#include "numsim/backend/float_matrix.h"
 #include "numsim/quantize/quantize.h"
 
 namespace numsim::cuda {
@@ -11,7 +11,7 @@ namespace numsim::cuda {
 // The arguments of Quantize (quantize_device.h).
 struct QuantizeCall {
   const EncodePlan& plan;
-  In<float> in;
+  ConstFloatSpan in;
   ScaleLayout layout;
   const float* inv_scales;
   void* codes;

@@ -6,10 +6,10 @@
 
 #include "numsim/backend/device_context.h"
 #include "numsim/backend/shared/device_call_cuda.cuh"
-#include "numsim/cast/cast_device.h"
+#include "numsim/cast/cast.h"
 #include "numsim/quantize/internal/quantize_cuda.cuh"
 #include "numsim/quantize/internal/quantize_launch_cuda.cuh"
-#include "numsim/quantize/quantize_device.h"
+#include "numsim/quantize/shared/transpose_device.h"
 
 namespace numsim::cuda {
 namespace {
@@ -22,8 +22,10 @@ constexpr int kRun = 8;  // elements of a thread, in one row
 
 // Memory that a context keeps from one call to the next.
 struct PartMemory {
-  DeviceArray<float> scaled;
-  DeviceArray<uint8_t> codes;  // in order, of calls that want them transposed alone
+  explicit PartMemory(Place place) : scaled(place), codes(place) {}
+
+  Buffer<float> scaled;
+  Buffer<uint8_t> codes;  // in order, of calls that want them transposed alone
 };
 
 // The elements of a part: `count` ones from row `row`, column `col` on.
@@ -100,7 +102,7 @@ void Scale(const QuantizeCall& call, size_t begin, size_t count, float* scaled) 
 }
 
 template <class E, typename Code>
-void QuantizeAs(const QuantizeCall& call, Code* codes, float* scaled, DeviceStream& stream) {
+void QuantizeAs(const QuantizeCall& call, Code* codes, float* scaled) {
   const MatrixShape shape = call.in.Shape();
   // Sums of a column and an index within a part must fit, too.
   const bool narrow = FitsUint32(shape) && shape.cols + kPart < (uint64_t{1} << 32);
@@ -115,9 +117,8 @@ void QuantizeAs(const QuantizeCall& call, Code* codes, float* scaled, DeviceStre
       Scale<E, size_t, false>(call, begin, count, scaled);
     }
     Encode(call.plan,
-           DeviceSpan<const float>(scaled, count),
-           DeviceSpan<Code>(codes + begin, count),
-           stream,
+           {scaled, {1, count}, call.in.place},
+           MatrixSpan<Code>(codes + begin, {1, count}, call.in.place),
            {call.random.stream, call.random.first_index + begin});
   }
 }
@@ -128,18 +129,18 @@ void QuantizeInParts(const QuantizeCall& call, DeviceStream& stream) {
   const MatrixShape shape = call.in.Shape();
   const auto bytes = static_cast<size_t>(call.plan.format.StorageBytes());
   auto& memory = call.in.place.Context().Get<PartMemory>();
-  memory.scaled.Reserve(std::min(kPart, shape.Elements()));
+  memory.scaled.Renew(std::min(kPart, shape.Elements()));
   void* codes = call.codes;
   if (codes == nullptr) {
-    memory.codes.Reserve(shape.Elements() * bytes);
-    codes = memory.codes.data();
+    memory.codes.Renew(shape.Elements() * bytes);
+    codes = memory.codes.View().data;
   }
   WithElements(call.in.element, [&](auto elements) {
     using E = decltype(elements);
     if (bytes == 1) {
-      QuantizeAs<E>(call, static_cast<uint8_t*>(codes), memory.scaled.data(), stream);
+      QuantizeAs<E>(call, static_cast<uint8_t*>(codes), memory.scaled.View().data);
     } else {
-      QuantizeAs<E>(call, static_cast<uint16_t*>(codes), memory.scaled.data(), stream);
+      QuantizeAs<E>(call, static_cast<uint16_t*>(codes), memory.scaled.View().data);
     }
   });
   if (call.transposed != nullptr) Transpose(codes, shape, bytes, call.transposed, stream);

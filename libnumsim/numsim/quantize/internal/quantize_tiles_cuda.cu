@@ -4,10 +4,9 @@
 #include "numsim/base/require.h"
 #include "numsim/quantize/internal/quantize_launch_cuda.cuh"
 #include "numsim/quantize/internal/quantize_tiles_cuda.cuh"
-#include "numsim/quantize/quantize_device.h"
+#include "numsim/quantize/shared/transpose_device.h"
 
-namespace numsim {
-namespace cuda {
+namespace numsim::cuda {
 namespace {
 
 // A source of WriteTiles (quantize_tiles_cuda.cuh) that quantises. kColumns: each column has its
@@ -184,22 +183,20 @@ bool QuantizeTiles(const QuantizeCall& call, DeviceStream& stream) {
   });
 }
 
-}  // namespace cuda
-
 void Transpose(const void* in, MatrixShape shape, size_t bytes, void* out, DeviceStream& stream) {
   NUMSIM_REQUIRE(bytes == 1 || bytes == 2 || bytes == 4,
                  "Transpose: elements of {} bytes, expected 1, 2 or 4",
                  bytes);
   if (shape.Elements() == 0) return;
   if (bytes == 1) {
-    if (cuda::TransposeTiles<1>(in, shape, out, stream)) return;
-    cuda::LaunchTransposeAny<uint8_t>(in, shape, out, stream);
+    if (TransposeTiles<1>(in, shape, out, stream)) return;
+    LaunchTransposeAny<uint8_t>(in, shape, out, stream);
   } else if (bytes == 4) {
-    cuda::LaunchTransposeAny<uint32_t>(in, shape, out, stream);
+    LaunchTransposeAny<uint32_t>(in, shape, out, stream);
   } else {
-    if (cuda::TransposeTiles<2>(in, shape, out, stream)) return;
-    cuda::LaunchTransposeAny<uint16_t>(in, shape, out, stream);
+    if (TransposeTiles<2>(in, shape, out, stream)) return;
+    LaunchTransposeAny<uint16_t>(in, shape, out, stream);
   }
 }
 
-}  // namespace numsim
+}  // namespace numsim::cuda

@@ -4,14 +4,11 @@
 #include <algorithm>
 
 #include "numsim/backend/shared/device_call_cuda.cuh"
-#include "numsim/base/require.h"
 #include "numsim/formats/shared/decode_scalar.h"
 #include "numsim/quantize/internal/quantize_cuda.cuh"
-#include "numsim/quantize/quantize_device.h"
-#include "numsim/quantize/shared/require_scales.h"
+#include "numsim/quantize/internal/quantize_device.h"
 
-namespace numsim {
-namespace cuda {
+namespace numsim::cuda {
 namespace {
 
 constexpr int kThreads = 256;
@@ -190,7 +187,7 @@ struct DequantizeCall {
   const void* codes;
   TileIndex index;
   const float* scales;
-  MatrixSpan<float> out;
+  FloatSpan out;
 };
 
 template <class Values>
@@ -300,46 +297,37 @@ __global__ void __launch_bounds__(kThreads) WidenToFloat32(const uint16_t* __res
 }
 
 }  // namespace
-}  // namespace cuda
 
 void Dequantize(const FormatSpec& format,
                 const void* codes,
                 const ScaleLayout& layout,
-                DeviceSpan<const float> scales,
-                MatrixSpan<float> out) {
-  RequireContiguous(out, "Dequantize");
-  RequireScales(scales.size(), layout, out.Shape(), "Dequantize", "scales");
-  RequireCodeBytes(2, format.Bits(), "Dequantize", "codes");
+                MatrixSpan<const float> scales,
+                FloatSpan out) {
   if (out.Elements() == 0) return;
-  const cuda::DequantizeCall call = {
-      format, codes, cuda::TileIndex{ScaleGrid(out.Shape(), layout)}, scales.data(), out};
+  const DequantizeCall call = {
+      format, codes, TileIndex{ScaleGrid(out.Shape(), layout)}, scales.data, out};
   DeviceStream& stream = out.place.Stream();
-  if (cuda::DequantizeQuickly(call, stream)) return;
-  if (format.StorageBytes() == 1) return cuda::LaunchEach<uint8_t>(call, stream);
-  cuda::LaunchEach<uint16_t>(call, stream);
+  if (DequantizeQuickly(call, stream)) return;
+  if (format.StorageBytes() == 1) return LaunchEach<uint8_t>(call, stream);
+  LaunchEach<uint16_t>(call, stream);
 }
 
-void Convert(In<float> in, MatrixSpan<float> out) {
-  RequireContiguous(in, "Convert");
-  RequireContiguous(out, "Convert");
+void Convert(ConstFloatSpan in, FloatSpan out) {
   DeviceStream& stream = out.place.Stream();
   const size_t n = in.Elements();
-  RequireSize(out.Elements(), n, "Convert", "out");
   if (n == 0) return;
   if (in.element == out.element) {
     return device_memory::CopyWithin(in.data, out.data, in.Bytes(), stream);
   }
-  const size_t vectors = cuda::IsAligned(in.data, 16) && cuda::IsAligned(out.data, 16) ? n / 8 : 0;
-  const uint32_t blocks = cuda::BlocksFor(vectors != 0 ? vectors : n);
-  const cudaStream_t raw = cuda::Raw(stream);
+  const size_t vectors = IsAligned(in.data, 16) && IsAligned(out.data, 16) ? n / 8 : 0;
+  const uint32_t blocks = BlocksFor(vectors != 0 ? vectors : n);
+  const cudaStream_t raw = Raw(stream);
   if (out.element == Element::kBfloat16) {
-    cuda::NarrowToBf16<<<blocks, cuda::kThreads, 0, raw>>>(
-        in.data, n, vectors, reinterpret_cast<uint16_t*>(out.data));
+    NarrowToBf16<<<blocks, kThreads, 0, raw>>>(in.Float32().data, n, vectors, out.Bf16().data);
   } else {
-    cuda::WidenToFloat32<<<blocks, cuda::kThreads, 0, raw>>>(
-        reinterpret_cast<const uint16_t*>(in.data), n, vectors, out.data);
+    WidenToFloat32<<<blocks, kThreads, 0, raw>>>(in.Bf16().data, n, vectors, out.Float32().data);
   }
-  cuda::CheckLaunch("Convert", cuda::Text(in.Shape()));
+  CheckLaunch("Convert", Text(in.Shape()));
 }
 
-}  // namespace numsim
+}  // namespace numsim::cuda

@@ -78,7 +78,7 @@ __global__ void __launch_bounds__(kMaxThreads) QuantizeRows(const void* __restri
 
 template <class E, class Codec>
 void LaunchRows(const Codec& codec, const RowsCall& call) {
-  const In<float>& in = call.in;
+  const ConstFloatSpan& in = call.in;
   const size_t warps = CeilDiv(in.cols, size_t{32} * kPerThread);
   const uint32_t rows_of_block = warps == 1 ? kWarpRows : 1;
   const size_t blocks = CeilDiv(in.rows, rows_of_block);
@@ -100,14 +100,13 @@ void LaunchRows(const Codec& codec, const RowsCall& call) {
 void MakeScalesOnDevice(const ScaleFactory& maker,
                         bool reads_maxima,
                         const float* tensor_absmax,
-                        DeviceSpan<float> absmax,
-                        DeviceSpan<float> inv_scales,
-                        DeviceStream& stream) {
-  if (absmax.empty()) return;
-  const size_t blocks = std::min<size_t>(CeilDiv(absmax.size(), 128), 4096);
-  cuda::MakeScales<<<static_cast<uint32_t>(blocks), 128, 0, cuda::Raw(stream)>>>(
-      maker, reads_maxima, tensor_absmax, absmax.size(), absmax.data(), inv_scales.data());
-  cuda::CheckLaunch("MakeScales", fmt::format("{} scales", absmax.size()));
+                        MatrixSpan<float> absmax,
+                        MatrixSpan<float> inv_scales) {
+  if (absmax.Empty()) return;
+  const size_t blocks = std::min<size_t>(CeilDiv(absmax.Elements(), 128), 4096);
+  cuda::MakeScales<<<static_cast<uint32_t>(blocks), 128, 0, cuda::Raw(absmax.place.Stream())>>>(
+      maker, reads_maxima, tensor_absmax, absmax.Elements(), absmax.data, inv_scales.data);
+  cuda::CheckLaunch("MakeScales", fmt::format("{} scales", absmax.Elements()));
 }
 
 void MakeTensorScaleOnDevice(const ScaleFactory& maker,

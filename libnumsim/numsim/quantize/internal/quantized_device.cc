@@ -1,198 +1,139 @@
 #include "numsim/quantize/internal/quantized_device.h"
 
 #include "numsim/backend/device_context.h"
-#include "numsim/base/require.h"
+#include "numsim/quantize/internal/quantize_device.h"
 #include "numsim/quantize/internal/quantized_launch.h"
-#include "numsim/quantize/quantize_device.h"
 
-namespace numsim {
+namespace numsim::cuda {
 namespace {
 
 // Memory of one call.
 struct QuantizeScratch {
-  DeviceArray<float> inv_scales, absmax;  // absmax: of the tensor
+  explicit QuantizeScratch(Place place) : inv_scales(place), absmax(place) {}
+
+  Buffer<float> inv_scales, absmax;  // absmax: of the tensor
 };
 
 QuantizeScratch& ScratchOf(Place place) { return place.Context().Get<QuantizeScratch>(); }
 
-DeviceSpan<float> ScalesOf(QuantizedMatrix& matrix) {
-  const MatrixSpan<float> scales = matrix.scales.View();
-  return {scales.data, scales.Elements()};
+EncodePlan PlanOf(const QuantizeOptions& options) {
+  return MakeEncodePlan(options.format, options.rounding, options.overflow);
 }
 
-uint8_t* CodesOf(QuantizedMatrix& matrix) {
-  return matrix.HasCodes() ? matrix.codes.View().data : nullptr;
-}
-uint8_t* TransposedOf(QuantizedMatrix& matrix) {
-  return matrix.HasTransposed() ? matrix.transposed.View().data : nullptr;
-}
-
-void QuantizeUnderInvScales(In<float> in,
-                            const QuantizeOptions& options,
-                            DeviceSpan<const float> inv_scales,
-                            void* codes,
-                            void* transposed) {
-  Quantize(MakeEncodePlan(options.format, options.rounding, options.overflow),
+void QuantizeWith(MatrixSpan<const float> inv_scales,
+                  ConstFloatSpan in,
+                  const QuantizeOptions& options,
+                  QuantizedMatrix& result) {
+  Quantize(PlanOf(options),
            in,
            options.layout,
            inv_scales,
-           codes,
-           transposed,
+           result.HasCodes() ? result.codes.View().data : nullptr,
+           result.HasTransposed() ? result.transposed.View().data : nullptr,
            options.random);
 }
 
-// Quantises with the layout kRow and codes in the order of the input, reading each row once.
-// Returns false and does nothing if that is not possible.
-bool QuantizeRows(In<float> in,
+// True if scales follow from the maxima of their own elements and codes are wanted in order alone,
+// so that a kernel may read each element once.
+bool ReadsOnce(const QuantizeOptions& options) {
+  return options.order == CodeOrder::kInput && options.scale_rule != ScaleRule::kNone;
+}
+
+// Quantises with the layout kRow, reading each row once. Returns false and does nothing if that is
+// not possible.
+bool QuantizeRows(ConstFloatSpan in,
                   const QuantizeOptions& options,
                   const ScaleFactory& maker,
-                  void* codes,
-                  void* transposed,
-                  DeviceSpan<float> scales) {
-  if (options.layout.granularity != Granularity::kRow || codes == nullptr ||
-      transposed != nullptr || options.scale_rule == ScaleRule::kNone ||
+                  QuantizedMatrix& result) {
+  if (options.layout.granularity != Granularity::kRow || !ReadsOnce(options) ||
       TakesTensorMaximum(options.scale_rule)) {
     return false;
   }
-  const EncodePlan plan = MakeEncodePlan(options.format, options.rounding, options.overflow);
+  const EncodePlan plan = PlanOf(options);
   return QuantizeRowsOnDevice(
-      {plan, in, maker, options.random, static_cast<uint8_t*>(codes), scales.data()});
+      {plan, in, maker, options.random, result.codes.View().data, result.scales.View().data});
 }
 
-// The scale of the tensor that a rule with two levels gives, if it is wanted.
-struct TensorScaleOut {
-  const ScaleFactory& maker;
-  DeviceSpan<float> scale;  // one number, or empty
-
-  void Write(const float* tensor_absmax, DeviceStream& stream) const {
-    if (scale.empty()) return;
-    MakeTensorScaleOnDevice(maker, tensor_absmax, scale.data(), stream);
-  }
-};
+// Writes the scale of the tensor of a rule with two levels, from its maximum in device memory.
+void WriteTensorScale(const ScaleFactory& maker, const float* absmax, QuantizedMatrix& result) {
+  MakeTensorScaleOnDevice(maker, absmax, result.tensor_scale.View().data, result.place().Stream());
+}
 
 // Writes the absolute maximum of the finite elements to scratch memory, and returns its address.
-const float* TensorMaximum(In<float> in) {
-  QuantizeScratch& scratch = ScratchOf(in.place);
-  scratch.absmax.Reserve(1);
-  Absmax(in, ScaleLayout{}, scratch.absmax.first(1));
-  return scratch.absmax.data();
+const float* TensorMaximum(ConstFloatSpan in) {
+  const MatrixSpan<float> absmax = ScratchOf(in.place).absmax.Renew(1);
+  cuda::Absmax(in, ScaleLayout{}, absmax);
+  return absmax.data;
 }
 
 // Quantises blocks of 16 or 32 elements, reading each once after the maximum of the tensor, if the
 // rule takes one. Returns false and does nothing if that is not possible.
-bool QuantizeBlocks(In<float> in,
+bool QuantizeBlocks(ConstFloatSpan in,
                     const QuantizeOptions& options,
-                    const TensorScaleOut& out,
-                    void* codes,
-                    void* transposed,
-                    DeviceSpan<float> scales) {
-  if (codes == nullptr || transposed != nullptr || options.scale_rule == ScaleRule::kNone) {
+                    const ScaleFactory& maker,
+                    QuantizedMatrix& result) {
+  const EncodePlan plan = PlanOf(options);
+  uint8_t* const codes = result.codes.View().data;
+  if (!ReadsOnce(options) || !CanQuantizeBlocksOnDevice(plan, in, options.layout, codes)) {
     return false;
   }
-  const EncodePlan plan = MakeEncodePlan(options.format, options.rounding, options.overflow);
-  if (!CanQuantizeBlocksOnDevice(plan, in, options.layout, codes)) return false;
   const float* tensor = nullptr;
   if (TakesTensorMaximum(options.scale_rule)) {
     tensor = TensorMaximum(in);
-    out.Write(tensor, in.place.Stream());
+    WriteTensorScale(maker, tensor, result);
   }
-  QuantizeBlocksOnDevice({plan,
-                          in,
-                          options.layout.block,
-                          out.maker,
-                          tensor,
-                          static_cast<uint8_t*>(codes),
-                          scales.data()});
+  QuantizeBlocksOnDevice(
+      {plan, in, options.layout.block, maker, tensor, codes, result.scales.View().data});
   return true;
 }
 
 }  // namespace
 
-void QuantizeScaled(In<float> in,
-                    const QuantizeOptions& options,
-                    void* codes,
-                    void* transposed,
-                    DeviceSpan<float> scales,
-                    DeviceSpan<float> tensor_scale) {
+void QuantizeInto(ConstFloatSpan in, const QuantizeOptions& options, QuantizedMatrix& result) {
   const ScaleFactory maker(options.format, options.scale_rule);
-  const TensorScaleOut out{maker, tensor_scale};
-  if (QuantizeRows(in, options, maker, codes, transposed, scales)) return;
-  if (QuantizeBlocks(in, options, out, codes, transposed, scales)) return;
-  if (scales.empty() && tensor_scale.empty()) return;
-  QuantizeScratch& scratch = ScratchOf(in.place);
-  scratch.inv_scales.Reserve(scales.size());
-  const DeviceSpan<float> inv_scales = scratch.inv_scales.first(scales.size());
+  if (QuantizeRows(in, options, maker, result)) return;
+  if (QuantizeBlocks(in, options, maker, result)) return;
+  const MatrixSpan<float> scales = result.scales.View();
+  const MatrixSpan<float> inv_scales = ScratchOf(in.place).inv_scales.Renew(scales.Elements());
   const bool has_maxima = options.scale_rule != ScaleRule::kNone;
-  if (has_maxima) Absmax(in, options.layout, scales);
+  if (has_maxima) cuda::Absmax(in, options.layout, scales);
   const float* tensor_absmax = nullptr;
   if (TakesTensorMaximum(options.scale_rule)) {
-    tensor_absmax = TensorMaximum({scales.data(), {1, scales.size()}, in.place});
-    out.Write(tensor_absmax, in.place.Stream());
+    tensor_absmax = TensorMaximum(scales);
+    WriteTensorScale(maker, tensor_absmax, result);
   }
-  MakeScalesOnDevice(maker, has_maxima, tensor_absmax, scales, inv_scales, in.place.Stream());
-  QuantizeUnderInvScales(in, options, inv_scales, codes, transposed);
+  MakeScalesOnDevice(maker, has_maxima, tensor_absmax, scales, inv_scales);
+  QuantizeWith(inv_scales, in, options, result);
 }
 
-void QuantizeOnDevice(In<float> in, const QuantizeOptions& options, QuantizedMatrix& result) {
-  const MatrixSpan<float> tensor_scale = result.tensor_scale.View();
-  QuantizeScaled(in,
-                 options,
-                 CodesOf(result),
-                 TransposedOf(result),
-                 ScalesOf(result),
-                 {tensor_scale.data, tensor_scale.Elements()});
+void QuantizeUnder(const Scale& scale,
+                   ConstFloatSpan in,
+                   const QuantizeOptions& options,
+                   QuantizedMatrix& result) {
+  const MatrixSpan<float> inv_scale = ScratchOf(in.place).inv_scales.Renew(1);
+  SetScaleOnDevice(scale, result.scales.View().data, inv_scale.data, in.place.Stream());
+  QuantizeWith(inv_scale, in, options, result);
 }
 
-void QuantizeUnderOnDevice(const Scale& scale,
-                           In<float> in,
-                           const QuantizeOptions& options,
-                           QuantizedMatrix& result) {
-  QuantizeScratch& scratch = ScratchOf(in.place);
-  scratch.inv_scales.Reserve(1);
-  SetScaleOnDevice(scale, ScalesOf(result).data(), scratch.inv_scales.data(), in.place.Stream());
-  QuantizeUnderInvScales(
-      in, options, scratch.inv_scales.first(1), CodesOf(result), TransposedOf(result));
+void QuantizeUnder(DelayedScale& delayed,
+                   ConstFloatSpan in,
+                   const QuantizeOptions& options,
+                   QuantizedMatrix& result) {
+  const MatrixSpan<const float> current = delayed.CurrentAtPlace();  // the scale and its inverse
+  CopyMatrix<float>(current.Columns(0, 1), result.scales.View());
+  QuantizeWith(current.Columns(1, 1), in, options, result);
+  const MatrixSpan<float> absmax = ScratchOf(in.place).absmax.Renew(1);
+  cuda::AbsmaxOfAll(in, absmax);
+  delayed.RecordAtPlace(absmax.data);
 }
 
-void QuantizeUnderOnDevice(DelayedScale& delayed,
-                           In<float> in,
-                           const QuantizeOptions& options,
-                           QuantizedMatrix& result) {
-  QuantizeDelayed(delayed, in, options, CodesOf(result), TransposedOf(result), ScalesOf(result));
-}
-
-void QuantizeDelayed(DelayedScale& delayed,
-                     In<float> in,
-                     const QuantizeOptions& options,
-                     void* codes,
-                     void* transposed,
-                     DeviceSpan<float> scale) {
-  NUMSIM_REQUIRE(delayed.place() == in.place && scale.size() == 1,
-                 "QuantizeDelayed: a scale on the {} and {} of its copy, the matrix on the {}",
-                 ToString(delayed.place()),
-                 scale.size(),
-                 ToString(in.place));
-  const float* const current = delayed.CurrentAtPlace().data;  // the scale and its inverse
-  DeviceStream& stream = in.place.Stream();
-  device_memory::CopyWithin(current, scale.data(), sizeof(float), stream);
-  QuantizeUnderInvScales(in, options, {current + 1, 1}, codes, transposed);
-  QuantizeScratch& scratch = ScratchOf(in.place);
-  scratch.absmax.Reserve(1);
-  AbsmaxOfAll(in, scratch.absmax.first(1));
-  delayed.RecordAtPlace(scratch.absmax.data());
-}
-
-void DequantizeOnDevice(const QuantizedMatrix& matrix, bool scaled, MatrixSpan<float> out) {
-  DeviceSpan<const float> scales(matrix.scales.View().data, matrix.scales.View().Elements());
-  if (!scaled) {
-    QuantizeScratch& scratch = ScratchOf(out.place);
-    scratch.inv_scales.Reserve(2);
-    SetScaleOnDevice(
-        {}, scratch.inv_scales.data(), scratch.inv_scales.data() + 1, out.place.Stream());
-    scales = scratch.inv_scales.first(1);
+void Dequantize(const QuantizedSpan& matrix, bool scaled, FloatSpan out) {
+  if (scaled) {
+    return Dequantize(matrix.format, matrix.codes.data, matrix.layout, matrix.scales, out);
   }
-  Dequantize(
-      matrix.format, matrix.CodeBytes().data, scaled ? matrix.layout : ScaleLayout{}, scales, out);
+  const MatrixSpan<float> one = ScratchOf(out.place).inv_scales.Renew(2);
+  SetScaleOnDevice({}, one.data, one.data + 1, out.place.Stream());
+  Dequantize(matrix.format, matrix.codes.data, ScaleLayout{}, one.Columns(0, 1), out);
 }
 
-}  // namespace numsim
+}  // namespace numsim::cuda

@@ -3,8 +3,7 @@
 
 #include <cstdint>
 
-#include "numsim/backend/device.h"
-#include "numsim/backend/matrix.h"
+#include "numsim/backend/float_matrix.h"
 #include "numsim/quantize/scale.h"
 #include "numsim/quantize/scale_layout.h"
 #include "numsim/random/streams.h"
@@ -18,9 +17,8 @@ namespace numsim {
 void MakeScalesOnDevice(const ScaleFactory& maker,
                         bool reads_maxima,
                         const float* tensor_absmax,
-                        DeviceSpan<float> absmax,
-                        DeviceSpan<float> inv_scales,
-                        DeviceStream& stream);
+                        MatrixSpan<float> absmax,
+                        MatrixSpan<float> inv_scales);
 
 // Writes the scale of a tensor with that absolute maximum, both in device memory.
 void MakeTensorScaleOnDevice(const ScaleFactory& maker,
@@ -35,7 +33,7 @@ void SetScaleOnDevice(const Scale& given, float* scale, float* inv_scale, Device
 // order of the input.
 struct RowsCall {
   const EncodePlan& plan;
-  In<float> in;
+  ConstFloatSpan in;
   const ScaleFactory& maker;
   ArrayRandom random;
   uint8_t* codes;
@@ -54,7 +52,7 @@ bool QuantizeRowsOnDevice(const RowsCall& call);
 // codes in the order of the input.
 struct BlocksCall {
   const EncodePlan& plan;
-  In<float> in;
+  ConstFloatSpan in;
   size_t block;
   const ScaleFactory& maker;
   const float* tensor_absmax;  // in device memory; null for a rule without TakesTensorMaximum
@@ -65,7 +63,7 @@ struct BlocksCall {
 // Returns whether QuantizeBlocksOnDevice serves the layout: whole blocks of 16 or 32 elements, input
 // and codes aligned to 16 bytes, and a plan with a fast encoder (quantize_cuda.cuh).
 bool CanQuantizeBlocksOnDevice(const EncodePlan& plan,
-                               In<float> in,
+                               ConstFloatSpan in,
                                const ScaleLayout& layout,
                                const void* codes);
 // Computes the maximum, scale and codes of each block.

@@ -38,7 +38,7 @@ double ProductRate(const AccumulationMode& mode) {
   const auto seconds = [&](size_t size) {
     const std::span<float> left(a.data(), size * size), right(b.data(), size * size);
     const auto start = std::chrono::steady_clock::now();
-    Gemm(AsSquare(left, size), AsSquare(right, size), mode, {out.data(), size * size});
+    Gemm(AsSquare(left, size), AsSquare(right, size), mode, std::span(out).first(size * size));
     return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   };
   seconds(kSmallest);  // threads start, and libraries generate code

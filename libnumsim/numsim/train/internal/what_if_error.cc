@@ -26,7 +26,7 @@ void FillScales(std::span<const float> values,
   for (std::vector<float>* list : {&scratch.absmax, &scratch.scales, &scratch.inv_scales}) {
     list->resize(count);
   }
-  Absmax(values, shape, recipe.layout, scratch.absmax);
+  Absmax(HostMatrix(values, shape), recipe.layout, scratch.absmax);
   const ScaleFactory factory(recipe.format.spec, recipe.scale_rule);
   for (size_t i = 0; i < count; ++i) {
     const Scale scale = recipe.delayed.has_value() ? delayed : factory(scratch.absmax[i]);

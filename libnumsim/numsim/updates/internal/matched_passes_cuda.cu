@@ -299,7 +299,7 @@ std::vector<DeviceSum> MatchedPasses::SumsAt(const DeviceElements& elements,
   JoinPartsKernel<<<static_cast<unsigned>(candidates.size()), 32, 0, cuda::Raw(stream_)>>>(
       partial_, grid.x, joined);
   Check("joined sums of a matched step", elements);
-  return OnHost(DeviceSpan<const DeviceSum>(joined, candidates.size()), stream_);
+  return device_memory::Fetch<DeviceSum>(joined, candidates.size(), stream_);
 }
 
 DeviceCrossing MatchedPasses::Cross(const DeviceElements& elements,
@@ -315,7 +315,7 @@ DeviceCrossing MatchedPasses::Cross(const DeviceElements& elements,
         problem, AlphaOf(low), AlphaOf(high), changed, crossing);
   });
   Check("crossing of a matched step", elements);
-  return OnHost(DeviceSpan<const DeviceCrossing>(crossing, 1), stream_)[0];
+  return device_memory::Fetch<DeviceCrossing>(crossing, 1, stream_)[0];
 }
 
 std::vector<double> MatchedPasses::SumBuckets(const DeviceElements& elements,
@@ -330,7 +330,7 @@ std::vector<double> MatchedPasses::SumBuckets(const DeviceElements& elements,
         problem, random, AlphaOf(key - 1), AlphaOf(key), added);
   });
   Check("buckets of a matched step", elements);
-  return OnHost(DeviceSpan<const double>(added, kBuckets), stream_);
+  return device_memory::Fetch<double>(added, kBuckets, stream_);
 }
 
 size_t MatchedPasses::CollectBucket(const DeviceElements& elements,
@@ -347,7 +347,7 @@ size_t MatchedPasses::CollectBucket(const DeviceElements& elements,
         problem, random, AlphaOf(key - 1), AlphaOf(key), bucket, members, count);
   });
   Check("members of a matched step", elements);
-  return OnHost(DeviceSpan<const uint64_t>(count, 1), stream_)[0];
+  return device_memory::Fetch<uint64_t>(count, 1, stream_)[0];
 }
 
 }  // namespace numsim

@@ -180,7 +180,8 @@ class Search {
     NUMSIM_CHECK(count <= Spare().count, "{} members, room for {}", count, Spare().count);
     const auto fetch = [&](const auto* from, auto& to) {
       to.resize(count);
-      CopyToHost(DeviceSpan(from, count), std::span(to), stream_);
+      device_memory::CopyOut(from, to.data(), count * sizeof(*from), stream_);
+      stream_.Wait();
     };
     fetch(static_cast<const float*>(Spare().weights), group.weights);
     fetch(static_cast<const float*>(Spare().update), group.update);

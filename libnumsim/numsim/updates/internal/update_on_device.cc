@@ -30,7 +30,9 @@ static_assert(sizeof(StepRecord) % sizeof(double) == 0);
 // The working memory of a context's steps: about 4 bytes per weight for matched steps, 4 more with
 // weight decay, otherwise next to nothing. `fetched` is the host's copy of the record and the sums.
 struct UpdateScratch {
-  DeviceArray<uint8_t> bytes;
+  explicit UpdateScratch(Place place) : bytes(place) {}
+
+  Buffer<uint8_t> bytes;
   std::vector<double> fetched;
 };
 
@@ -81,8 +83,7 @@ StepMemory Arrange(size_t n, bool decays, bool matched, UpdateScratch& scratch) 
   for (int k = 0; k < 6; ++k) {
     lists[k] = k % 3 == 2 ? pieces.Add<uint64_t>(room) : pieces.Add<float>(room);
   }
-  scratch.bytes.Reserve(pieces.bytes());
-  uint8_t* const base = scratch.bytes.data();
+  uint8_t* const base = scratch.bytes.Renew(pieces.bytes()).data;
   memory.record = reinterpret_cast<StepRecord*>(base + record);
   memory.sums.counts = memory.record->counts;
   memory.sums.squares = reinterpret_cast<double*>(base + record) + kRecord;

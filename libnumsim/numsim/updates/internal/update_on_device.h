@@ -16,12 +16,4 @@ UpdateOutcome ApplyUpdateOnDevice(const UpdateRule& rule,
                                   UpdateState& state,
                                   MatrixSpan<float> new_weights);
 
-// Does the same for weights of the host, under backend cuda: copies everything to the calling
-// thread's place, takes the step there and copies the results back.
-UpdateOutcome ApplyUpdateOffloaded(const UpdateRule& rule,
-                                   const WeightUpdate& step,
-                                   RandomStream random,
-                                   UpdateState& state,
-                                   MatrixSpan<float> new_weights);
-
 }  // namespace numsim

@@ -20,14 +20,14 @@ namespace numsim {
 using oracle::DotSide;
 using ReferenceSum = std::function<double(const DotSide&, const DotSide&)>;
 
-struct JudgedRule {
+struct JudgedMode {
   std::string
       text;  // how ParseAccumulationMode reads it; empty where only a name of the table does
   AccumulationMode mode;
   ReferenceSum judge;
 };
 
-inline void PrintTo(const JudgedRule& judged, std::ostream* os) {
+inline void PrintTo(const JudgedMode& judged, std::ostream* os) {
   *os << (judged.text.empty() ? ToString(judged.mode) : judged.text);
 }
 
@@ -45,7 +45,7 @@ inline bool Same(double x, double y) {
   return std::bit_cast<uint64_t>(x) == std::bit_cast<uint64_t>(y);
 }
 
-inline JudgedRule FormatRule(const FormatSpec& format,
+inline JudgedMode FormatMode(const FormatSpec& format,
                              const char* text,
                              const oracle::FloatGrid& grid) {
   AccumulationMode mode;
@@ -56,10 +56,10 @@ inline JudgedRule FormatRule(const FormatSpec& format,
           }};
 }
 
-inline JudgedRule UnfusedRule(const FormatSpec& format,
+inline JudgedMode UnfusedMode(const FormatSpec& format,
                               const char* text,
                               const oracle::FloatGrid& grid) {
-  JudgedRule judged = FormatRule(format, text, grid);
+  JudgedMode judged = FormatMode(format, text, grid);
   judged.mode.kind = AccumulationKind::kFormatUnfused;
   judged.judge = [grid](const DotSide& a, const DotSide& b) {
     return oracle::SequentialDot(a, b, grid, false);
@@ -67,7 +67,7 @@ inline JudgedRule UnfusedRule(const FormatSpec& format,
   return judged;
 }
 
-inline JudgedRule AlignedRule(const oracle::AlignedUnit& unit) {
+inline JudgedMode AlignedMode(const oracle::AlignedUnit& unit) {
   AccumulationMode mode;
   mode.kind = AccumulationKind::kAligned;
   mode.chunk = static_cast<int>(unit.chunk);
@@ -81,7 +81,7 @@ inline JudgedRule AlignedRule(const oracle::AlignedUnit& unit) {
           }};
 }
 
-inline JudgedRule ChunkRule(AccumulationKind kind,
+inline JudgedMode ChunkMode(AccumulationKind kind,
                             size_t chunk,
                             double (*dot)(const DotSide&, const DotSide&, size_t)) {
   AccumulationMode mode;
@@ -93,7 +93,7 @@ inline JudgedRule ChunkRule(AccumulationKind kind,
       text, mode, [chunk, dot](const DotSide& a, const DotSide& b) { return dot(a, b, chunk); }};
 }
 
-inline JudgedRule AlignedDownRule(size_t chunk, bool even_odd) {
+inline JudgedMode AlignedDownMode(size_t chunk, bool even_odd) {
   AccumulationMode mode;
   mode.kind = AccumulationKind::kAlignedDown;
   mode.chunk = static_cast<int>(chunk);
@@ -107,7 +107,7 @@ inline JudgedRule AlignedDownRule(size_t chunk, bool even_odd) {
 inline constexpr oracle::FloatGrid kHalf = {11, -14, 15};
 inline constexpr oracle::FloatGrid kBrain = {8, -126, 127};
 
-inline std::vector<JudgedRule> JudgedRules() {
+inline std::vector<JudgedMode> JudgedModes() {
   AccumulationMode fp64;
   fp64.kind = AccumulationKind::kFloat64;
   return {
@@ -116,40 +116,40 @@ inline std::vector<JudgedRule> JudgedRules() {
        [](const DotSide& a, const DotSide& b) {
          return oracle::SequentialDot(a, b, oracle::kFloat64, true);
        }},
-      FormatRule(kFp32, "fp32", oracle::kFloat32),
-      FormatRule(kFp16, "fp16", kHalf),
-      FormatRule(kBf16, "bf16", kBrain),
-      FormatRule(kTf32, "tf32", {11, -126, 127}),
-      FormatRule(kE5M2, "e5m2", {3, -14, 15}),
-      UnfusedRule(kFp32, "fp32:unfused", oracle::kFloat32),
-      UnfusedRule(kFp16, "fp16:unfused", kHalf),
-      UnfusedRule(kBf16, "bf16:unfused", kBrain),
-      ChunkRule(AccumulationKind::kChunked, 1, oracle::ChunkedDot),
-      ChunkRule(AccumulationKind::kChunked, 7, oracle::ChunkedDot),
-      ChunkRule(AccumulationKind::kChunked, 128, oracle::ChunkedDot),
-      AlignedRule({.fraction_bits = 13, .chunk = 32}),
-      AlignedRule({.fraction_bits = 13, .chunk = 32, .promote = 128}),
-      AlignedRule({.fraction_bits = 25, .chunk = 16}),
-      AlignedRule({.fraction_bits = 23, .chunk = 4}),
-      AlignedRule({.fraction_bits = 24, .chunk = 8, .promote = 24}),
-      AlignedRule({.fraction_bits = 35, .chunk = 64}),
-      AlignedRule({.fraction_bits = 1, .chunk = 3}),
-      AlignedRule({.fraction_bits = 40, .chunk = 1}),
-      AlignedRule({.fraction_bits = 25, .chunk = 16, .promote = 32, .byte_pairs = true}),
-      AlignedRule({.fraction_bits = 13, .chunk = 16, .byte_pairs = true}),
-      ChunkRule(AccumulationKind::kExactChunks, 4, oracle::ExactChunksDot),
-      ChunkRule(AccumulationKind::kExactChunks, 2, oracle::ExactChunksDot),
-      ChunkRule(AccumulationKind::kFlushedPairs, 2, oracle::FlushedPairsDot),
-      ChunkRule(AccumulationKind::kFlushedPairs, 4, oracle::FlushedPairsDot),
-      AlignedDownRule(8, false),
-      AlignedDownRule(4, false),
-      AlignedDownRule(16, true),
+      FormatMode(kFp32, "fp32", oracle::kFloat32),
+      FormatMode(kFp16, "fp16", kHalf),
+      FormatMode(kBf16, "bf16", kBrain),
+      FormatMode(kTf32, "tf32", {11, -126, 127}),
+      FormatMode(kE5M2, "e5m2", {3, -14, 15}),
+      UnfusedMode(kFp32, "fp32:unfused", oracle::kFloat32),
+      UnfusedMode(kFp16, "fp16:unfused", kHalf),
+      UnfusedMode(kBf16, "bf16:unfused", kBrain),
+      ChunkMode(AccumulationKind::kChunked, 1, oracle::ChunkedDot),
+      ChunkMode(AccumulationKind::kChunked, 7, oracle::ChunkedDot),
+      ChunkMode(AccumulationKind::kChunked, 128, oracle::ChunkedDot),
+      AlignedMode({.fraction_bits = 13, .chunk = 32}),
+      AlignedMode({.fraction_bits = 13, .chunk = 32, .promote = 128}),
+      AlignedMode({.fraction_bits = 25, .chunk = 16}),
+      AlignedMode({.fraction_bits = 23, .chunk = 4}),
+      AlignedMode({.fraction_bits = 24, .chunk = 8, .promote = 24}),
+      AlignedMode({.fraction_bits = 35, .chunk = 64}),
+      AlignedMode({.fraction_bits = 1, .chunk = 3}),
+      AlignedMode({.fraction_bits = 40, .chunk = 1}),
+      AlignedMode({.fraction_bits = 25, .chunk = 16, .promote = 32, .byte_pairs = true}),
+      AlignedMode({.fraction_bits = 13, .chunk = 16, .byte_pairs = true}),
+      ChunkMode(AccumulationKind::kExactChunks, 4, oracle::ExactChunksDot),
+      ChunkMode(AccumulationKind::kExactChunks, 2, oracle::ExactChunksDot),
+      ChunkMode(AccumulationKind::kFlushedPairs, 2, oracle::FlushedPairsDot),
+      ChunkMode(AccumulationKind::kFlushedPairs, 4, oracle::FlushedPairsDot),
+      AlignedDownMode(8, false),
+      AlignedDownMode(4, false),
+      AlignedDownMode(16, true),
   };
 }
 
 inline std::vector<AccumulationMode> RulesOfEveryKind() {
   std::vector<AccumulationMode> modes = {AccumulationMode{}};
-  for (const JudgedRule& judged : JudgedRules()) modes.push_back(judged.mode);
+  for (const JudgedMode& judged : JudgedModes()) modes.push_back(judged.mode);
   return modes;
 }
 

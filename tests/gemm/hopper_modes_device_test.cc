@@ -94,7 +94,7 @@ TEST_F(HopperRules, ScalesInTheLibrary) {
       const std::string text = fmt::format("{}{}",
                                            kind == ScalesFor::kTensor ? "tensor" : "rows",
                                            result == LibraryResult::kFloat32 ? "" : "-bf16");
-      for (const StudiedRule& rule : kFp8Rules) {
+      for (const StudiedMode& rule : kFp8Modes) {
         Candidates candidates;
         size_t count = 0;
         for (auto& [a, b] : Pairs(rule, 272)) {
@@ -129,11 +129,11 @@ TEST_F(HopperRules, ScalesInTheLibrary) {
 
 // Results of 16 bits, without scales.
 TEST_F(HopperRules, ResultsOf16Bits) {
-  std::vector<StudiedRule> rules(std::begin(kFp8Rules), std::end(kFp8Rules));
-  rules.insert(rules.end(), std::begin(kWideRules), std::end(kWideRules));
+  std::vector<StudiedMode> rules(std::begin(kFp8Modes), std::end(kFp8Modes));
+  rules.insert(rules.end(), std::begin(kWideModes), std::end(kWideModes));
   for (const LibraryResult result : {LibraryResult::kBfloat16, LibraryResult::kFloat16}) {
     const std::string text = result == LibraryResult::kBfloat16 ? "bf16" : "fp16";
-    for (const StudiedRule& rule : rules) {
+    for (const StudiedMode& rule : rules) {
       Candidates candidates;
       size_t count = 0;
       for (const auto& [a, b] : Pairs(rule, 144)) {
@@ -166,7 +166,7 @@ Factor Part(const Factor& factor, size_t begin, size_t end) {
   for (size_t row = 0; row < x.rows; ++row) {
     for (size_t k = begin; k < end; ++k) {
       const size_t at = row * x.inner + k;
-      codes.push_back(x.codes8.empty() ? x.codes16[at] : x.codes8[at]);
+      codes.push_back(x.codes8.Empty() ? x.codes16.data[at] : x.codes8.data[at]);
     }
   }
   return {x.format, x.rows, end - begin, codes};
@@ -221,7 +221,7 @@ void JudgeJoins(const std::vector<std::vector<float>>& parts,
   }
 }
 
-void StudySplit(const StudiedRule& rule,
+void StudySplit(const StudiedMode& rule,
                 size_t inner,
                 int split,
                 const std::vector<std::pair<Factor, Factor>>& pairs,
@@ -251,10 +251,10 @@ void StudySplit(const StudiedRule& rule,
 // The inner dimension in parts.
 TEST_F(HopperRules, SplitSums) {
   constexpr std::string_view kReductions[] = {"none", "in-place", "compute-type", "output-type"};
-  std::vector<StudiedRule> rules(std::begin(kWideRules), std::end(kWideRules));
-  rules.push_back(kFp8Rules[0]);
-  rules.push_back(kFp8Rules[3]);
-  for (const StudiedRule& rule : rules) {
+  std::vector<StudiedMode> rules(std::begin(kWideModes), std::end(kWideModes));
+  rules.push_back(kFp8Modes[0]);
+  rules.push_back(kFp8Modes[3]);
+  for (const StudiedMode& rule : rules) {
     for (const size_t inner : {size_t{2048}, size_t{1104}}) {
       auto pairs = Pairs(rule, inner);
       pairs.erase(pairs.begin() + 4, pairs.end());  // the spreads but the last
@@ -331,7 +331,7 @@ TEST_F(HopperRules, IntegerOverflow) {
 }
 
 TEST_F(HopperRules, Integers) {
-  const StudiedRule rule{"exact", "int8", "int8"};
+  const StudiedMode rule{"exact", "int8", "int8"};
   const Factor a = Factor::Random(kInt8, 48, 272, Spread::kAllCodes, Side::kLeft, random_);
   const Factor b = Factor::Random(kInt8, 48, 272, Spread::kAllCodes, Side::kRight, random_);
   LibraryOptions options;
@@ -348,13 +348,13 @@ TEST_F(HopperRules, Integers) {
 
 // Long sums without a split: shapes for which the library likes to split, and others.
 TEST_F(HopperRules, LongSums) {
-  std::vector<StudiedRule> rules(std::begin(kWideRules), std::end(kWideRules));
-  rules.push_back(kFp8Rules[0]);
-  rules.push_back(kFp8Rules[3]);
+  std::vector<StudiedMode> rules(std::begin(kWideModes), std::end(kWideModes));
+  rules.push_back(kFp8Modes[0]);
+  rules.push_back(kFp8Modes[3]);
   struct Long {
     size_t rows_a, rows_b, inner;
   };
-  for (const StudiedRule& rule : rules) {
+  for (const StudiedMode& rule : rules) {
     const FormatSpec format_a = ParseFormat(rule.a).spec, format_b = ParseFormat(rule.b).spec;
     for (const Long& shape : {Long{32, 32, 4096},
                               Long{256, 512, 4096},
