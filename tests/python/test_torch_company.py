@@ -56,16 +56,17 @@ def test_compiled_models_are_watched():
     assert len(log.rows) == 3 * 6
 
 
-def test_autocast_does_not_reach_into_layers(rng):
+def test_autocast_makes_of_inputs_what_it_makes_for_nn_linear(rng):
     net, x = model(), torch.from_numpy(rng.normal(size=(8, 16)).astype(np.float32))
-    expected = net(x)
+    first = net[0]
     with torch.autocast("cpu", torch.bfloat16):
-        y = net(x)
-        assert y.dtype == torch.float32 and torch.equal(y, expected)
-        plain = torch.nn.Linear(16, 16)(x)  # autocast makes bfloat16 of it
-        assert plain.dtype == torch.bfloat16 == net(plain).dtype
+        y = first(x)
+        assert torch.nn.Linear(16, 16)(x).dtype == torch.bfloat16 == y.dtype
         y.sum().backward()
-    assert net[0].weight.grad.dtype == torch.float32
+    assert torch.equal(y, first(x.bfloat16()))
+    assert first.weight.grad.dtype == torch.float32
+    with torch.autocast("cpu", enabled=False):
+        assert first(x).dtype == torch.float32
 
 
 @pytest.mark.parametrize("reentrant", [False, True])

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import numpy as np
 import torch
 
-from numsim import _core, _settings
-from numsim._arrays import float32_of
+from numsim import _core, _device, _settings
 from numsim._linear import RecipeLike, recipe_of
 
 MAX_LAYERS = 4096  # of a model, as `numsim train` numbers the streams of its layers
@@ -38,12 +36,15 @@ class Gemms:
         self.watcher = None
         self._before: list[float] = []  # scales before the newest forward pass in training mode
         self._seed = _core.linear_seed(_settings.integer(seed, "seed"))
+        self._context = None  # of the device where the layer is; None on the host
         self._core = _core.Linear(self.recipe._core)
 
     def product(self, x, w, training):
         """Returns x w^T. Training counts a step and lets delayed scales move on."""
         _refuse_transforms()
-        _check_input(x, w.shape[1])
+        _check_input(x, w)
+        x = _as_under_autocast(x)
+        self._move_to(x)
         watcher, self.watcher = self.watcher, None
         if not training:
             return self._at(x, w, self.steps, watcher, after=self._core.save())
@@ -54,6 +55,15 @@ class Gemms:
         y = self._at(x, w, self.steps, watcher)
         self.steps += 1
         return y
+
+    def _move_to(self, x):
+        """Brings the layer to the place of a tensor, and to PyTorch's current stream there."""
+        context = _device.shared_context(x, "input") if x.is_cuda else None
+        if context is self._context:
+            return
+        core = _core.Linear(self.recipe._core, context)
+        core.restore(self._core.save())
+        self._core, self._context = core, context
 
     def _at(self, x, w, step, watcher, after=(), before=()):
         """The product at a step. Scales are set to `before` and `after` it, unless empty."""
@@ -80,7 +90,7 @@ class Gemms:
         return {n: (1 / p[0], p[2:]) for n, p in zip(names, pieces)}  # p[1] is being recorded
 
     def __getstate__(self):
-        return {**self.__dict__, "_core": self._core.save(), "watcher": None}
+        return {**self.__dict__, "_core": self._core.save(), "_context": None, "watcher": None}
 
     def __setstate__(self, state):
         self.__dict__.update(state)
@@ -163,13 +173,26 @@ def in_backward():
     return torch._C._current_graph_task_id() != -1
 
 
-def _check_input(x, inner):
+def _check_input(x, w):
     if x.is_nested:
         raise TypeError("input: nested tensors are not supported by layers of numsim.torch")
-    if x.dtype not in _DTYPES:
-        raise TypeError(f"input: expected float32, bfloat16 or float16, found {x.dtype}")
-    if x.shape[-1:] != (inner,):
-        raise ValueError(f"input: expected shape (..., {inner}), found {tuple(x.shape)}")
+    for tensor, name in ((x, "input"), (w, "weight")):
+        if tensor.dtype not in _DTYPES:
+            raise TypeError(f"{name}: expected float32, bfloat16 or float16, found {tensor.dtype}")
+    if x.device != w.device:
+        raise ValueError(f"input: is on {x.device}, and the weight on {w.device}")
+    if x.device.type not in ("cpu", "cuda"):
+        raise ValueError(f"input: is on {x.device}; expected the CPU or a CUDA device")
+    if x.shape[-1:] != w.shape[1:]:
+        raise ValueError(f"input: expected shape (..., {w.shape[1]}), found {tuple(x.shape)}")
+
+
+def _as_under_autocast(x):
+    """Returns the input in the dtype of autocast, as nn.Linear takes it, if that is active."""
+    kind = x.device.type
+    if not hasattr(torch, "get_autocast_dtype") or not torch.is_autocast_enabled(kind):
+        return x  # PyTorch before 2.4 cannot be asked
+    return x.to(torch.get_autocast_dtype(kind))
 
 
 def _refuse(what):
@@ -192,22 +215,63 @@ def _is_batched(x):
     return functorch.is_batchedtensor(x) or functorch.is_legacy_batchedtensor(x)
 
 
+def _matrix(x):
+    """Returns a tensor as a packed matrix that _core reads: of float32 or, on a device, bfloat16."""
+    x = x.detach().reshape(-1, x.shape[-1])
+    if x.dtype != torch.float32 and not (x.is_cuda and x.dtype == torch.bfloat16):
+        x = x.float()
+    return x.contiguous()
+
+
+def _room(rows, columns, like):
+    """Returns a matrix for a result that is rounded to the dtype of a tensor."""
+    bf16 = like.is_cuda and like.dtype == torch.bfloat16
+    dtype = torch.bfloat16 if bf16 else torch.float32
+    return torch.empty(rows, columns, dtype=dtype, device=like.device)
+
+
+def _shown(x):
+    """Returns a packed tensor as _core takes it."""
+    if not x.is_cuda:
+        return x.numpy()
+    if x.dtype == torch.bfloat16:
+        x = x.view(torch.uint16)  # DLPack would name a type that _core does not have
+    return torch.utils.dlpack.to_dlpack(x)
+
+
+def _lent(x, tokens, bf16, w, memory):
+    """Returns what a call reads, and the memory of what it saves, for _core."""
+    x = None if x is None else _shown(x)
+    return _core.LinearLent(x, tokens, bf16, _shown(w), [_shown(piece) for piece in memory])
+
+
 class _Product(torch.autograd.Function):
-    """y = x w^T with the layer's own forward and backward pass."""
+    """y = x w^T with the layer's own forward and backward pass.
+
+    What backward needs is in tensors of PyTorch, so that its hooks, checkpoints and allocator see it.
+    """
 
     @staticmethod
     def forward(ctx, x, w, core, random, watcher):
-        x_array, _ = float32_of(x.reshape(-1, x.shape[-1]), "input")
-        w_array, _ = float32_of(w, "weight")
-        y = np.empty((x_array.shape[0], w_array.shape[0]), np.float32)
+        x_matrix, w_matrix = _matrix(x), _matrix(w)
+        tokens = x_matrix.shape[0]
+        y = _room(tokens, w.shape[0], x)
+        sizes = core.saved_bytes(_shown(x_matrix), _shown(w_matrix))
+        memory = [torch.empty(n, dtype=torch.uint8, device=x.device) for n in sizes]
         operands = None if watcher is None else []
-        ctx.saved = core.forward(x_array, w_array, y, *random, operands)
+        bf16 = x_matrix.dtype == torch.bfloat16
+        lent = _lent(x_matrix, tokens, bf16, w_matrix, memory)
+        core.forward_lent(lent, _shown(y), *random, operands)
         if watcher is not None:
             watcher.forward(operands)
-        ctx.save_for_backward(w)
+        # No piece for x: backward reads x itself.
+        own = x if x_matrix.data_ptr() == x.data_ptr() else x_matrix
+        kept = [own] if not sizes[0] and tokens else []
+        ctx.save_for_backward(w, *memory, *kept)
+        ctx.pieces, ctx.tokens, ctx.bf16 = len(memory), tokens, bf16
         ctx.core, ctx.random, ctx.watcher = core, random, watcher
         ctx.shape, ctx.dtype = x.shape, x.dtype
-        return torch.from_numpy(y).reshape(*x.shape[:-1], w.shape[0]).to(x.dtype)
+        return y.reshape(*x.shape[:-1], w.shape[0]).to(x.dtype)
 
     @staticmethod
     def backward(ctx, g):
@@ -217,20 +281,22 @@ class _Product(torch.autograd.Function):
             _refuse("has no second derivative (create_graph=True, as for a Hessian)")
         if _is_batched(g):
             _refuse("takes no batch of gradients (is_grads_batched, vectorize)")
-        (w,) = ctx.saved_tensors
-        g_array, _ = float32_of(g.reshape(-1, g.shape[-1]), "gradient")
-        w_array, _ = float32_of(w, "weight")
+        w, *rest = ctx.saved_tensors
+        memory, kept = rest[: ctx.pieces], rest[ctx.pieces :]
+        g_matrix, w_matrix = _matrix(g), _matrix(w)
         needs_x, needs_w = ctx.needs_input_grad[:2]
-        dx = np.empty((g_array.shape[0], w_array.shape[1]), np.float32) if needs_x else None
-        dw = np.empty(w_array.shape, np.float32) if needs_w else None
+        dx = _room(ctx.tokens, w.shape[1], g) if needs_x else None
+        dw = _room(*w.shape, w) if needs_w else None
         operands = None if ctx.watcher is None else []
-        ctx.core.backward(g_array, w_array, ctx.saved, dx, dw, *ctx.random, operands)
+        lent = _lent(_matrix(kept[0]) if kept else None, ctx.tokens, ctx.bf16, w_matrix, memory)
+        results = [None if r is None else _shown(r) for r in (dx, dw)]
+        ctx.core.backward_lent(lent, _shown(g_matrix), *results, *ctx.random, operands)
         if ctx.watcher is not None:
-            ctx.watcher.backward(operands, dw)
+            ctx.watcher.backward(operands, None if dw is None else dw.float().cpu().numpy())
         if needs_x:
-            dx = torch.from_numpy(dx).reshape(ctx.shape).to(ctx.dtype)
+            dx = dx.reshape(ctx.shape).to(ctx.dtype)
         if needs_w:
-            dw = torch.from_numpy(dw).to(w.dtype)
+            dw = dw.to(w.dtype)
         return dx, dw, None, None, None
 
     @staticmethod

@@ -27,8 +27,13 @@ class Linear(HoldsGemms, torch.nn.Linear):
     delayed scaling and where gradients are rounded stochastically. A state_dict of nn.Linear is
     loaded too.
 
-    torch.compile has a graph break at each layer. Autocast does not reach into a layer: its
-    precision is the recipe's, and its result has the dtype of its input. A forward pass that
+    On a CUDA device the layer computes there, in PyTorch's current stream, with the bits of the
+    host wherever the recipe's accumulation modes have any (docs/linear.md); accumulate=
+    "tensor-cores" chooses modes that tensor cores compute. What backward needs is in tensors of
+    PyTorch, which hooks of saved tensors see. A layer may move between devices.
+
+    torch.compile has a graph break at each layer. Under autocast the input is cast to its dtype, as
+    nn.Linear casts it; the weight is quantised as it is. A forward pass that
     torch.utils.checkpoint repeats is the layer's newest one, with its step and its scales.
     """
 

@@ -220,6 +220,8 @@ class Watch:
 
     def _record(self, step, layer, tensor, x):
         self._missing.discard((step, layer, tensor))
+        if getattr(x, "is_cuda", False):
+            x = x.cpu()  # measured on the host
         array, _ = float32_of(x, f"{layer} {tensor}")
         array = array.reshape(-1, array.shape[-1])
         nonfinite, amax, kurtosis = _core.spread(array)
