@@ -6,7 +6,6 @@
 #include "numsim/base/keyword.h"
 #include "numsim/base/parallel.h"
 #include "numsim/base/require.h"
-#include "numsim/ops/elementwise.h"
 #include "numsim/random/distributions.h"
 
 namespace numsim {
@@ -38,22 +37,41 @@ std::string_view ToString(ParameterRole role) { return KeywordToString(kRoles, r
 
 template <typename T>
 ParameterList<T>::ParameterList(uint64_t seed, InitialValues initial, Place place)
-    : seed_(seed), place_(place), initial_(initial) {
-  RequireHost("the list of parameters", {place});
+    : seed_(seed), place_(place), initial_(initial) {}
+
+template <typename T>
+Parameter<T>& ParameterList<T>::Append(std::string name, ParameterRole role) {
+  NUMSIM_REQUIRE(Find(name) == nullptr, "ParameterList::Add: parameter '{}' twice", name);
+  return parameters_.emplace_back(Parameter<T>{.name = std::move(name),
+                                               .role = role,
+                                               .value = Buffer<T>(place_),
+                                               .gradient = Buffer<T>(place_)});
+}
+
+template <typename T>
+Parameter<T>& ParameterList<T>::AddBorrowed(std::string name,
+                                            ParameterRole role,
+                                            MatrixSpan<T> value,
+                                            MatrixSpan<T> gradient) {
+  Parameter<T>& parameter = Append(std::move(name), role);
+  parameter.value.Borrow(value);
+  parameter.value.Resize(value.rows, value.cols);
+  if (gradient.Empty()) return parameter;
+  parameter.gradient.Borrow(gradient);
+  parameter.gradient.Resize(gradient.rows, gradient.cols);
+  return parameter;
 }
 
 template <typename T>
 Parameter<T>& ParameterList<T>::Add(
     std::string name, ParameterRole role, size_t rows, size_t cols, const Initial& initial) {
-  NUMSIM_REQUIRE(Find(name) == nullptr, "ParameterList::Add: parameter '{}' twice", name);
   const RandomStream stream{DeriveSeed(seed_, RandomPurpose::kWeights), parameters_.size()};
   const Initial drawn{initial.mean, initial_ == InitialValues::kDrawn ? initial.deviation : 0};
-  Parameter<T>& parameter = parameters_.emplace_back(Parameter<T>{.name = std::move(name),
-                                                                  .role = role,
-                                                                  .value = Buffer<T>(place_),
-                                                                  .gradient = Buffer<T>(place_)});
-  Upload<T>(ValuesOf(drawn, stream, rows * cols), parameter.value.Resize(rows, cols));
-  Fill<T>(T{}, parameter.gradient.Resize(rows, cols));
+  Parameter<T>& parameter = Append(std::move(name), role);
+  // Drawn on the host, whatever the place.
+  const std::vector<float> values = ValuesOf(drawn, stream, rows * cols);
+  CopyMatrix<T>(std::vector<T>(values.begin(), values.end()), parameter.value.Resize(rows, cols));
+  CopyMatrix<T>(std::vector<T>(values.size()), parameter.gradient.Resize(rows, cols));
   return parameter;
 }
 

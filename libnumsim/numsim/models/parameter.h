@@ -49,7 +49,8 @@ template <typename T>
 class ParameterList {
  public:
   // A parameter's initial values depend only on `seed` and on its index in the list. They are
-  // float32 values for either T, so that models of both types start with the same weights.
+  // float32 values for either T, so that models of both types start with the same weights. Values
+  // and gradients are in memory of `place`.
   explicit ParameterList(uint64_t seed,
                          InitialValues initial = InitialValues::kDrawn,
                          Place place = Place());
@@ -59,6 +60,14 @@ class ParameterList {
   // Appends a parameter. Requires a name that is not in the list. The gradient is initially zero.
   Parameter<T>& Add(
       std::string name, ParameterRole role, size_t rows, size_t cols, const Initial& initial);
+
+  // Appends a parameter whose value, and gradient, are in memory of the caller at the list's place:
+  // contiguous matrices of one shape that live as long as the list uses them. The gradient may be
+  // empty: it borrows other memory later (Buffer::Borrow, then Resize).
+  Parameter<T>& AddBorrowed(std::string name,
+                            ParameterRole role,
+                            MatrixSpan<T> value,
+                            MatrixSpan<T> gradient);
 
   auto begin() { return parameters_.begin(); }
   auto end() { return parameters_.end(); }
@@ -72,6 +81,8 @@ class ParameterList {
   Parameter<T>* Find(std::string_view name);
 
  private:
+  Parameter<T>& Append(std::string name, ParameterRole role);
+
   uint64_t seed_;
   Place place_;
   InitialValues initial_;

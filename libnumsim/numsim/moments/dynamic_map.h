@@ -25,6 +25,8 @@ class DynamicMap {
 
   // The values in ascending order; code c stands for values()[c].
   const std::array<float, 256>& values() const { return values_; }
+  // By code c: the smallest float32 whose nearest value has a code >= c.
+  const float* thresholds() const { return nearest_.bounds(); }
   // The code of the value 0.
   uint8_t zero_code() const { return zero_code_; }
 
@@ -52,6 +54,7 @@ class DynamicMap {
     // Returns the largest c with c == 0 or bounds[c] <= x. Branch-free, because the branch would be
     // unpredictable.
     uint32_t LastNotAbove(float x) const noexcept;
+    const float* bounds() const { return bounds_.data(); }  // 256
 
    private:
     static constexpr int kShift = 17;

@@ -8,6 +8,7 @@
 #include "numsim/base/error.h"
 #include "numsim/formats/decode.h"
 #include "numsim/moments/internal/moment_coat_simd.h"
+#include "numsim/moments/shared/moment_element.h"
 
 namespace numsim {
 namespace {
@@ -37,10 +38,7 @@ CoatFormat::CoatFormat(const FormatSpec& format) noexcept
 CoatBlock CoatFormat::MakeBlock(const float* in, size_t n) const noexcept {
   const MagnitudeRange range = FiniteMagnitudes(in, n);
   if (range.most == 0) return {max_, 1};
-  if (range.most == range.least) return {range.most, 1};
-  const double log_ratio = Log(static_cast<double>(range.most) / static_cast<double>(range.least));
-  const double steps = std::floor(kSteps * log_range_ / log_ratio);
-  return {range.most, static_cast<float>(std::clamp(steps, 1.0, kMostSteps) / kSteps)};
+  return {range.most, CoatExponent(range.most, range.least, log_range_)};
 }
 
 void CoatFormat::Expand(const CoatBlock& block,

@@ -47,6 +47,10 @@ class CoatFormat {
 
   const FormatSpec& format() const { return format_; }
   float max() const { return max_; }
+  double log_range() const { return log_range_; }  // ln R0
+  // By code: its value, and ln(|value| / M), which is 0 if the value is zero or not finite.
+  const std::array<float, 256>& values() const { return values_; }
+  const std::array<double, 256>& log_ratios() const { return log_ratio_; }
 
   // Computes for every code of value v the factor sign(v) (|v| / M)^(1/k), which decoding
   // multiplies by a. Zero, infinity and NaN codes keep their values. Requires

@@ -3,13 +3,14 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
-#include <type_traits>
 
 #include "numsim/base/parallel.h"
 #include "numsim/base/require.h"
 #include "numsim/cast/shared/cast_serial.h"
 #include "numsim/formats/decode.h"
 #include "numsim/moments/internal/moment_layout.h"
+#include "numsim/moments/internal/moment_passes_device.h"
+#include "numsim/moments/shared/moment_at_place.h"
 #include "numsim/quantize/quantize.h"
 #include "numsim/quantize/shared/quantize_simd.h"
 #include "numsim/quantize/shared/scale_grid.h"
@@ -20,7 +21,8 @@ namespace {
 // Elements processed at a time, and the least number worth a thread. Both are even because codes of
 // 4 bits share bytes.
 constexpr size_t kPiece = 1024;
-constexpr size_t kGrain = 16 * kPiece;
+constexpr size_t kGrain = kMomentLossPart;
+static_assert(kGrain % kPiece == 0);
 
 // Splits [begin, end) at block boundaries and calls run(block, begin, count) for each part.
 template <typename F>
@@ -48,21 +50,6 @@ float FiniteScale(float scale, float max) {
   return scale;
 }
 
-template <typename T>
-void Append(std::vector<std::byte>& state, const std::vector<T>& part) {
-  const auto bytes = std::as_bytes(std::span(part));
-  state.insert(state.end(), bytes.begin(), bytes.end());
-}
-
-// Fills `part` from the front of `state` and returns the rest of `state`.
-template <typename T>
-std::span<const std::byte> Take(std::span<const std::byte> state, std::vector<T>& part) {
-  static_assert(std::is_trivially_copyable_v<T>);
-  const size_t bytes = part.size() * sizeof(T);
-  if (bytes != 0) std::memcpy(part.data(), state.data(), bytes);
-  return state.subspan(bytes);
-}
-
 // Returns `format` if a store can have it.
 const MomentFormat& Storable(const MomentFormat& format) {
   const FormatSpec& spec = format.format.spec;
@@ -76,28 +63,30 @@ const MomentFormat& Storable(const MomentFormat& format) {
 
 }  // namespace
 
-MomentStore::MomentStore(const MomentFormat& format, size_t n, bool is_signed)
+MomentStore::MomentStore(const MomentFormat& format, size_t n, bool is_signed, Place place)
     : format_(Storable(format)),
       n_(n),
       signed_(is_signed),
       plan_(MakeEncodePlan(format.format.spec, format.rounding, Overflow::kSaturate)),
       scale_maker_(format.format.spec, ScaleRule::kAbsmax),
       max_(MaxFinite(format.format.spec)),
-      scales_(MomentScaleCount(format, n), 1.0f) {
-  const FormatSpec& spec = format.format.spec;
+      codes_(place),
+      scales_(place),
+      tables_(place),
+      ranges_(place) {
   const size_t bytes = MomentCodeBytes(format, n);
-  if (format.IsExact()) {
-    values_.resize(n);
-  } else if (spec.StorageBytes() == 2) {
-    codes16_.resize(n);
-  } else {
-    codes8_.resize(bytes);
+  if (format.scaling == MomentScaling::kDynamic) map_ = &DynamicMap::Get(is_signed);
+  if (format.scaling == MomentScaling::kCoat) {
+    coat_ = std::make_shared<const CoatFormat>(format.format.spec);
   }
-  if (format.scaling == MomentScaling::kDynamic) {
-    map_ = &DynamicMap::Get(is_signed);
-    std::fill(codes8_.begin(), codes8_.end(), map_->zero_code());
-  }
-  if (format.scaling == MomentScaling::kCoat) coat_ = std::make_shared<const CoatFormat>(spec);
+  const std::vector<uint8_t> codes((bytes + 3) / 4 * 4, map_ != nullptr ? map_->zero_code() : 0);
+  const std::vector<float> scales(MomentScaleCount(format, n), 1.0f);
+  codes_ = CopyAt(codes, place);
+  scales_ = CopyAt(scales, place);
+  if (place.IsHost()) return;
+  CheckMomentOnDevice(format);
+  tables_ = MomentTablesAt(format, is_signed, place);
+  ranges_ = EmptyRanges(format, n, place);
 }
 
 // Returns the number of elements per block; without blocks, one block holds all elements.
@@ -105,43 +94,56 @@ size_t MomentStore::BlockSize() const {
   return format_.HasBlocks() ? format_.block : std::max<size_t>(n_, 1);
 }
 
-size_t MomentStore::Bytes() const {
-  return 4 * values_.size() + codes8_.size() + 2 * codes16_.size() + 4 * scales_.size();
-}
+size_t MomentStore::Bytes() const { return MomentCodeBytes(format_, n_) + scales_.View().Bytes(); }
 
 // Decoding.
 
-void MomentStore::Load(std::span<float> values) const {
-  RequireSize(values.size(), n_, "MomentStore::Load", "values");
-  ForPieces(n_, [this, values](size_t begin, size_t count) {
-    DecodePiece(begin, values.subspan(begin, count));
+void MomentStore::Load(MatrixSpan<float> values) const {
+  RequireSize(values.Elements(), n_, "MomentStore::Load", "values");
+  OnePlace("MomentStore::Load", {place(), n_ == 0 ? place() : values.place});
+  if constexpr (NUMSIM_HAVE_CUDA) {
+    if (!place().IsHost()) {
+      const StoredMoment stored{const_cast<uint8_t*>(codes_.View().data),  // read only
+                                const_cast<float*>(scales_.View().data),
+                                nullptr};
+      return cuda::LoadMoment({Codec(), stored, values.data, n_}, place().Stream());
+    }
+  }
+  const std::span<float> all = values.Span();
+  ForPieces(n_, [this, all](size_t begin, size_t count) {
+    DecodePiece(begin, all.subspan(begin, count));
   });
+}
+
+MomentCodec MomentStore::Codec() const {
+  return {format_, signed_, reinterpret_cast<const MomentTables*>(tables_.View().data)};
 }
 
 void MomentStore::DecodePiece(size_t begin, std::span<float> out) const {
   const size_t n = out.size();
   if (format_.IsExact()) {
-    std::copy_n(values_.data() + begin, n, out.data());
+    std::copy_n(values() + begin, n, out.data());
     return;
   }
   uint8_t unpacked[kPiece];
-  const uint8_t* codes = codes8_.empty() ? nullptr : codes8_.data() + begin;
+  const uint8_t* codes = codes8() + begin;
   if (PacksCodes(format_)) {
-    UnpackCodes(codes8_.data() + begin / 2, n, unpacked);
+    UnpackCodes(codes8() + begin / 2, n, unpacked);
     codes = unpacked;
   }
   if (coat_ != nullptr) return DecodeCoat(begin, codes, out);
   if (map_ != nullptr) {
     for (size_t i = 0; i < n; ++i) out[i] = map_->values()[codes[i]];
-  } else if (!codes16_.empty()) {
-    DecodeSerial(format_.format.spec, codes16_.data() + begin, n, out.data());
+  } else if (IsWide()) {
+    DecodeSerial(format_.format.spec, codes16() + begin, n, out.data());
   } else {
     DecodeSerial(format_.format.spec, codes, n, out.data());
   }
-  if (scales_.empty()) return;
-  ForRuns(begin, begin + n, BlockSize(), [this, begin, out](size_t block, size_t at, size_t count) {
+  if (scales_.View().Empty()) return;
+  const float* const scales = scales_.View().data;
+  ForRuns(begin, begin + n, BlockSize(), [&](size_t block, size_t at, size_t count) {
     float* const run = out.data() + (at - begin);
-    Multiply(run, count, scales_[block], run);
+    Multiply(run, count, scales[block], run);
   });
 }
 
@@ -149,8 +151,9 @@ void MomentStore::DecodeCoat(size_t begin, const uint8_t* codes, std::span<float
   thread_local CoatFactorCache cache;
   cache.Choose(coat_);
   ForRuns(begin, begin + out.size(), BlockSize(), [&](size_t block, size_t at, size_t count) {
-    const double absmax = static_cast<double>(scales_[2 * block]);
-    const CoatFormat::Factors& factors = cache.Get(scales_[2 * block + 1]);
+    const float* const scales = scales_.View().data + 2 * block;
+    const double absmax = static_cast<double>(scales[0]);
+    const CoatFormat::Factors& factors = cache.Get(scales[1]);
     for (size_t i = at - begin; i < at - begin + count; ++i) {
       out[i] = static_cast<float>(absmax * factors[codes[i]]);
     }
@@ -159,14 +162,29 @@ void MomentStore::DecodeCoat(size_t begin, const uint8_t* codes, std::span<float
 
 // Encoding.
 
-MomentLoss MomentStore::Store(std::span<const float> values, RandomStream random, bool measure) {
-  RequireSize(values.size(), n_, "MomentStore::Store", "values");
+MomentLoss MomentStore::Store(MatrixSpan<const float> values, RandomStream random, bool measure) {
+  RequireSize(values.Elements(), n_, "MomentStore::Store", "values");
+  OnePlace("MomentStore::Store", {place(), n_ == 0 ? place() : values.place});
+  if constexpr (NUMSIM_HAVE_CUDA) {
+    if (!place().IsHost()) {
+      const StoredMoment stored{
+          Codes(), Scales(), reinterpret_cast<MomentRange*>(ranges_.View().data)};
+      const MomentArguments at{Codec(), stored, const_cast<float*>(values.data), n_, random};
+      return cuda::StoreMoment(at, ranges_.View().Elements() / 2, measure, place());
+    }
+  }
+  return StoreOnHost(values.Span(), random, measure);
+}
+
+MomentLoss MomentStore::StoreOnHost(std::span<const float> values,
+                                    RandomStream random,
+                                    bool measure) {
   FindScales(values);
   ForPieces(n_, [this, values, random](size_t begin, size_t count) {
     EncodePiece(begin, values.subspan(begin, count), random);
   });
   if (format_.scaling == MomentScaling::kTensor || format_.scaling == MomentScaling::kBlock) {
-    for (float& scale : scales_) scale = FiniteScale(scale_maker_(scale).scale, max_);
+    for (float& scale : scales_.Span()) scale = FiniteScale(scale_maker_(scale).scale, max_);
   }
   return measure ? Measure(values) : MomentLoss{};
 }
@@ -176,40 +194,41 @@ MomentLoss MomentStore::Store(std::span<const float> values, RandomStream random
 void MomentStore::FindScales(std::span<const float> values) {
   if (format_.scaling == MomentScaling::kNone) return;
   const size_t block = BlockSize();
+  const std::span<float> scales = scales_.Span();
   if (coat_ != nullptr) {
-    ParallelFor(
-        CeilDiv(n_, block), CeilDiv(kGrain, block), [this, values, block](size_t b, size_t end) {
-          for (; b < end; ++b) {
-            const auto part = values.subspan(b * block, std::min(block, n_ - b * block));
-            const CoatBlock found = coat_->MakeBlock(part.data(), part.size());
-            scales_[2 * b] = found.absmax;
-            scales_[2 * b + 1] = found.exponent;
-          }
-        });
+    ParallelFor(CeilDiv(n_, block), CeilDiv(kGrain, block), [&](size_t b, size_t end) {
+      for (; b < end; ++b) {
+        const auto part = values.subspan(b * block, std::min(block, n_ - b * block));
+        const CoatBlock found = coat_->MakeBlock(part.data(), part.size());
+        scales[2 * b] = found.absmax;
+        scales[2 * b + 1] = found.exponent;
+      }
+    });
     return;
   }
   const ScaleLayout layout =
       format_.HasBlocks() ? ScaleLayout{Granularity::kBlock, block} : ScaleLayout{};
-  Absmax(values, layout, scales_);
+  Absmax(values, layout, scales);
   if (map_ == nullptr) return;
-  for (float& scale : scales_) scale = scale == 0 ? 1 : scale;
+  for (float& scale : scales) scale = scale == 0 ? 1 : scale;
 }
 
 // Computes the scaled values that are then rounded to codes, for elements of one block.
 void MomentStore::ScaleRun(size_t block, const float* in, size_t n, float* out) const {
+  const float* const scales = scales_.View().data;
   switch (format_.scaling) {
     case MomentScaling::kNone:
       std::copy_n(in, n, out);
       break;
     case MomentScaling::kTensor:
     case MomentScaling::kBlock:
-      Multiply(in, n, scale_maker_(scales_[block]).inv_scale, out);
+      Multiply(in, n, scale_maker_(scales[block]).inv_scale, out);
       break;
     case MomentScaling::kCoat:
-      coat_->Expand({scales_[2 * block], scales_[2 * block + 1]}, in, n, out);
+      coat_->Expand({scales[2 * block], scales[2 * block + 1]}, in, n, out);
       break;
     case MomentScaling::kDynamic:
-      for (size_t i = 0; i < n; ++i) out[i] = in[i] / scales_[block];
+      for (size_t i = 0; i < n; ++i) out[i] = in[i] / scales[block];
       break;
   }
 }
@@ -217,7 +236,7 @@ void MomentStore::ScaleRun(size_t block, const float* in, size_t n, float* out) 
 void MomentStore::EncodePiece(size_t begin, std::span<const float> values, RandomStream stream) {
   const size_t n = values.size();
   if (format_.IsExact()) {
-    std::copy_n(values.data(), n, values_.data() + begin);
+    std::copy_n(values.data(), n, this->values() + begin);
     return;
   }
   float scaled[kPiece];
@@ -228,11 +247,11 @@ void MomentStore::EncodePiece(size_t begin, std::span<const float> values, Rando
     for (size_t i = 0; i < n; ++i) scaled[i] = std::isnan(scaled[i]) ? 0 : scaled[i];
   }
   const ArrayRandom random{stream, begin};
-  if (!codes16_.empty()) {
-    return EncodeSerial(plan_, scaled, n, codes16_.data() + begin, random);
+  if (IsWide()) {
+    return EncodeSerial(plan_, scaled, n, codes16() + begin, random);
   }
   uint8_t unpacked[kPiece];
-  uint8_t* const codes = PacksCodes(format_) ? unpacked : codes8_.data() + begin;
+  uint8_t* const codes = PacksCodes(format_) ? unpacked : codes8() + begin;
   if (map_ == nullptr) {
     EncodeSerial(plan_, scaled, n, codes, random);
   } else if (format_.rounding.mode == RoundingMode::kStochastic) {
@@ -240,7 +259,7 @@ void MomentStore::EncodePiece(size_t begin, std::span<const float> values, Rando
   } else {
     map_->EncodeNearest(scaled, n, codes);
   }
-  if (PacksCodes(format_)) PackCodes(codes, n, codes8_.data() + begin / 2);
+  if (PacksCodes(format_)) PackCodes(codes, n, codes8() + begin / 2);
 }
 
 // Measuring. Sums are taken over parts of fixed size and added in order, so they do not depend on
@@ -257,13 +276,7 @@ MomentLoss MomentStore::Measure(std::span<const float> values) const {
     }
   });
   MomentLoss total;
-  for (const MomentLoss& part : parts) {
-    total.nonzero += part.nonzero;
-    total.flushed += part.flushed;
-    total.saturated += part.saturated;
-    total.signal_square += part.signal_square;
-    total.error_square += part.error_square;
-  }
+  for (const MomentLoss& part : parts) total += part;
   return total;
 }
 
@@ -273,15 +286,7 @@ void MomentStore::MeasurePiece(size_t begin,
   float stored[kPiece];
   DecodePiece(begin, {stored, values.size()});
   for (size_t i = 0; i < values.size(); ++i) {
-    const float x = values[i];
-    if (!std::isfinite(x)) continue;
-    const double error = static_cast<double>(stored[i]) - static_cast<double>(x);
-    loss.signal_square += static_cast<double>(x) * static_cast<double>(x);
-    loss.error_square += error * error;
-    if (x == 0) continue;
-    ++loss.nonzero;
-    if (stored[i] == 0) ++loss.flushed;
-    if (Saturates(x, begin + i)) ++loss.saturated;
+    AddLoss(values[i], stored[i], Saturates(values[i], begin + i), loss);
   }
 }
 
@@ -290,18 +295,18 @@ void MomentStore::MeasurePiece(size_t begin,
 bool MomentStore::Saturates(float x, size_t index) const {
   if (format_.scaling == MomentScaling::kNone) return std::abs(x) > max_;
   if (map_ == nullptr || !signed_) return false;
-  return x / scales_[index / format_.block] < map_->values().front();
+  return x / scales_.View().data[index / format_.block] < map_->values().front();
 }
 
 // Checkpoints.
 
 std::vector<std::byte> MomentStore::Save() const {
-  std::vector<std::byte> state;
-  state.reserve(Bytes());
-  Append(state, values_);
-  Append(state, codes8_);
-  Append(state, codes16_);
-  Append(state, scales_);
+  const std::vector<uint8_t> codes = ToVector(codes_.View());
+  const std::vector<float> scales = ToVector(scales_.View());
+  std::vector<std::byte> state(Bytes());
+  const size_t bytes = MomentCodeBytes(format_, n_);
+  if (bytes != 0) std::memcpy(state.data(), codes.data(), bytes);
+  if (!scales.empty()) std::memcpy(state.data() + bytes, scales.data(), 4 * scales.size());
   return state;
 }
 
@@ -313,8 +318,9 @@ void MomentStore::Restore(std::span<const std::byte> state) {
                         Bytes(),
                         state.size());
   }
-  std::vector<float> scales(scales_.size());
-  Take(state.last(4 * scales.size()), scales);
+  std::vector<float> scales(scales_.View().Elements());
+  const size_t bytes = MomentCodeBytes(format_, n_);
+  if (!scales.empty()) std::memcpy(scales.data(), state.data() + bytes, 4 * scales.size());
   for (size_t i = 0; i < scales.size(); ++i) {
     const bool valid = coat_ != nullptr && i % 2 != 0 ? IsCoatExponent(scales[i])
                                                       : std::isfinite(scales[i]) && scales[i] > 0;
@@ -326,10 +332,10 @@ void MomentStore::Restore(std::span<const std::byte> state) {
                           scales[i]);
     }
   }
-  state = Take(state, values_);
-  state = Take(state, codes8_);
-  Take(state, codes16_);
-  scales_ = std::move(scales);
+  std::vector<uint8_t> codes(codes_.View().Elements());
+  if (bytes != 0) std::memcpy(codes.data(), state.data(), bytes);
+  CopyMatrix<uint8_t>(codes, codes_.View());
+  CopyMatrix<float>(scales, scales_.View());
 }
 
 }  // namespace numsim

@@ -1,10 +1,10 @@
 #include "numsim/optim/loss_scaler.h"
 
 #include <cmath>
-#include <limits>
 
 #include "numsim/base/error.h"
 #include "numsim/base/keyword.h"
+#include "numsim/optim/internal/loss_scaler_rule.h"
 
 namespace numsim {
 namespace {
@@ -15,11 +15,9 @@ constexpr Keyword<LossScaling> kKinds[] = {
     {"tensor", LossScaling::kTensor},
 };
 
-constexpr float kLeast = std::numeric_limits<float>::min();  // its reciprocal is finite
-
 bool IsScale(double scale) {
   const auto rounded = static_cast<float>(scale);
-  return std::isfinite(rounded) && rounded >= kLeast;
+  return std::isfinite(rounded) && rounded >= kLeastLossScale;
 }
 
 }  // namespace
@@ -48,39 +46,23 @@ void CheckLossScalerConfig(const LossScalerConfig& config) {
 LossScaler::LossScaler(const LossScalerConfig& config) : config_(config) {
   CheckLossScalerConfig(config);
   if (config.kind != LossScaling::kNone) {
-    scale_ = static_cast<double>(static_cast<float>(config.initial));
+    state_.scale = static_cast<double>(static_cast<float>(config.initial));
   }
 }
 
-bool LossScaler::Update(bool finite) {
-  if (config_.kind != LossScaling::kDynamic) return true;
-  if (!finite) {
-    const auto smaller = static_cast<float>(scale_ * config_.backoff);
-    scale_ = static_cast<double>(smaller >= kLeast ? smaller : kLeast);
-    taken_in_row_ = 0;
-    ++skipped_;
-    return false;
-  }
-  if (++taken_in_row_ < config_.growth_interval) return true;
-  const auto larger = static_cast<float>(scale_ * config_.growth);
-  if (std::isfinite(larger)) scale_ = static_cast<double>(larger);
-  taken_in_row_ = 0;
-  return true;
-}
+bool LossScaler::Update(bool finite) { return UpdateLossScale(config_, finite, state_); }
 
 void LossScaler::Restore(const State& state) {
   const bool dynamic = config_.kind == LossScaling::kDynamic;
   const bool fits = dynamic ? IsScale(state.scale) && state.taken_in_row < config_.growth_interval
-                            : state.scale == scale_ && state.taken_in_row == 0;
+                            : state.scale == state_.scale && state.taken_in_row == 0;
   if (!fits) {
     throw Error::Format("loss scaler state: scale {} after {} steps does not fit kind {}",
                         state.scale,
                         state.taken_in_row,
                         ToString(config_.kind));
   }
-  scale_ = state.scale;
-  taken_in_row_ = state.taken_in_row;
-  skipped_ = state.skipped;
+  state_ = state;
 }
 
 }  // namespace numsim

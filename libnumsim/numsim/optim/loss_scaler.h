@@ -35,27 +35,26 @@ class LossScaler {
 
   const LossScalerConfig& config() const { return config_; }
   // Returns the current scale, always a normal float32.
-  double Scale() const { return scale_; }
+  double Scale() const { return state_.scale; }
   // Call after each backward pass; `finite` is true if all gradients are finite. Returns true if
   // the step is to be taken (always for kTensor and kNone). With kDynamic it also adjusts the
   // scale: times backoff after a skipped step, times growth after growth_interval consecutive taken
   // steps. The new scale is rounded to float32. If it would overflow, the scale stays as it is, as
   // in PyTorch. The scale never falls below 2^-126, whereas PyTorch's can reach 0.
   bool Update(bool finite);
-  uint64_t Skipped() const { return skipped_; }  // number of skipped steps; kDynamic only
+  uint64_t Skipped() const { return state_.skipped; }  // number of skipped steps; kDynamic only
 
   struct State {
     double scale = 1;
     uint64_t taken_in_row = 0, skipped = 0;
   };
-  State Save() const { return {scale_, taken_in_row_, skipped_}; }
+  State Save() const { return state_; }
   // Throws Error for a state that no training with this configuration can have.
   void Restore(const State& state);
 
  private:
   LossScalerConfig config_;
-  double scale_ = 1;
-  uint64_t taken_in_row_ = 0, skipped_ = 0;
+  State state_;
 };
 
 }  // namespace numsim

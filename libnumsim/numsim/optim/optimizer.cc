@@ -7,6 +7,7 @@
 
 #include "numsim/base/require.h"
 #include "numsim/base/shared/float_environment.h"
+#include "numsim/optim/internal/optimizer_at_place.h"
 #include "numsim/optim/internal/optimizer_tensor.h"
 #include "numsim/optim/optimizer_kinds.h"
 #include "numsim/random/streams.h"
@@ -37,7 +38,13 @@ Optimizer::Optimizer(const OptimizerConfig& config,
       scaler_(scaler),
       scratch_(std::make_unique<OptimizerScratch>()) {
   CheckOptimizerConfig(config);
-  RequireHost("an optimiser", {parameters.place()});
+  if constexpr (NUMSIM_HAVE_CUDA) {
+    if (!parameters.place().IsHost()) {
+      there_ = std::make_unique<OptimizerAtPlace>(
+          config_, scaler, parameters, seed, MakeDeviceRunner(parameters.place()));
+      return;
+    }
+  }
   size_t largest = 0, all = 0;
   tensors_.reserve(parameters.size());
   for (Parameter<float>& parameter : parameters) {
@@ -106,10 +113,14 @@ const OptimizerStep& Optimizer::Step(double learning_rate,
   NUMSIM_REQUIRE(std::isfinite(static_cast<float>(learning_rate)) && learning_rate >= 0,
                  "Optimizer::Step: learning_rate is {}, expected finite and >= 0",
                  learning_rate);
-  NUMSIM_REQUIRE(without.empty() || without.size() == tensors_.size(),
+  NUMSIM_REQUIRE(without.empty() || without.size() == parameters_.size(),
                  "Optimizer::Step: without has {} elements, expected {}",
                  without.size(),
-                 tensors_.size());
+                 parameters_.size());
+  if (there_ != nullptr) {
+    there_->Step(learning_rate, step, measure, without);
+    return there_->Fetched();
+  }
   std::vector<TensorStep> tensors = std::move(result_.tensors);
   result_ = {};
   tensors.assign(tensors_.size(), {});
@@ -139,20 +150,36 @@ const OptimizerStep& Optimizer::Step(double learning_rate,
   return result_;
 }
 
+double Optimizer::LossScale() const {
+  return there_ != nullptr ? there_->LossScale() : scaler_.Scale();
+}
+
+const OptimizerStep& Optimizer::Last() const {
+  return there_ != nullptr ? there_->Last() : result_;
+}
+
+void Optimizer::SetOnlyWriter(bool only_writer) {
+  if (there_ != nullptr) there_->SetOnlyWriter(only_writer);
+}
+
+Optimizer::Bytes Optimizer::TotalBytes(size_t tensor) const {
+  return there_ != nullptr ? there_->StoredBytes(tensor) : tensors_[tensor].StoredBytes();
+}
+
 Optimizer::Bytes Optimizer::StoredBytes(size_t tensor) const {
-  NUMSIM_REQUIRE(tensor < tensors_.size(),
+  NUMSIM_REQUIRE(tensor < parameters_.size(),
                  "Optimizer::StoredBytes: tensor {}, expected less than {}",
                  tensor,
-                 tensors_.size());
-  Bytes bytes = tensors_[tensor].StoredBytes();
-  const auto n = static_cast<double>(std::max<size_t>(tensors_[tensor].Elements(), 1));
+                 parameters_.size());
+  const Bytes bytes = TotalBytes(tensor);
+  const auto n = static_cast<double>(std::max<size_t>(parameters_[tensor].Elements(), 1));
   return {bytes.m / n, bytes.v / n, bytes.weights / n, bytes.other / n};
 }
 
 Optimizer::Bytes Optimizer::StoredBytes() const {
   Bytes all;
-  for (const OptimizerTensor& tensor : tensors_) {
-    const Bytes bytes = tensor.StoredBytes();
+  for (size_t i = 0; i < parameters_.size(); ++i) {
+    const Bytes bytes = TotalBytes(i);
     all.m += bytes.m;
     all.v += bytes.v;
     all.weights += bytes.weights;
@@ -164,8 +191,9 @@ Optimizer::Bytes Optimizer::StoredBytes() const {
 
 std::vector<NamedBytes> Optimizer::Save() const {
   std::vector<NamedBytes> state;
+  if (there_ != nullptr) state = there_->Save();
   for (const OptimizerTensor& tensor : tensors_) tensor.Save(state);
-  const LossScaler::State scaler = scaler_.Save();
+  const LossScaler::State scaler = there_ != nullptr ? there_->Scaler() : scaler_.Save();
   const std::array<double, 3> numbers = {
       scaler.scale, static_cast<double>(scaler.taken_in_row), static_cast<double>(scaler.skipped)};
   state.push_back(SaveValues(kScalerPiece, std::span<const double>(numbers)));
@@ -174,6 +202,7 @@ std::vector<NamedBytes> Optimizer::Save() const {
 
 void Optimizer::Restore(const std::vector<NamedBytes>& state) {
   StateReader reader(state);
+  if (there_ != nullptr) there_->Restore(reader);
   for (OptimizerTensor& tensor : tensors_) tensor.Restore(reader);
   std::array<double, 3> numbers{};
   reader.Read(kScalerPiece, std::span<double>(numbers));
@@ -181,7 +210,9 @@ void Optimizer::Restore(const std::vector<NamedBytes>& state) {
   const auto count = [](double number) {
     return number >= 0 && number < 0x1p53 ? static_cast<uint64_t>(number) : UINT64_MAX;
   };
-  scaler_.Restore({numbers[0], count(numbers[1]), count(numbers[2])});
+  const LossScaler::State scaler{numbers[0], count(numbers[1]), count(numbers[2])};
+  scaler_.Restore(scaler);
+  if (there_ != nullptr) there_->SetScaler(scaler);
 }
 
 }  // namespace numsim

@@ -44,14 +44,19 @@ struct OptimizerStep {
   std::vector<TensorStep> tensors;  // in the order of the parameters
 };
 
-class OptimizerTensor;  // a parameter with its optimiser states (optimizer_tensor.h)
+class OptimizerAtPlace;  // the optimiser of a device (optimizer_at_place.h)
+class OptimizerTensor;   // a parameter with its optimiser states (optimizer_tensor.h)
 struct OptimizerInputs;
 struct OptimizerScratch;
 
 class Optimizer {
  public:
   // Rounds the parameters to the weight format. The parameters must outlive the optimiser. Throws
-  // Error as CheckOptimizerConfig and CheckLossScalerConfig do, and for parameters on a device.
+  // Error as CheckOptimizerConfig and CheckLossScalerConfig do, and for parameters on a device if
+  // the device has no form of the optimiser, the moments or the update rule, which it names.
+  //
+  // Steps run where the parameters are, with the same bits. The memory of their values and gradients
+  // may be that of somebody else (Buffer::Borrow), and may be other memory at each step.
   Optimizer(const OptimizerConfig& config,
             const LossScalerConfig& scaler,
             ParameterList<float>& parameters,
@@ -60,8 +65,8 @@ class Optimizer {
   Optimizer(const Optimizer&) = delete;
   Optimizer& operator=(const Optimizer&) = delete;
 
-  // Returns the loss scale for the next backward pass.
-  double LossScale() const { return scaler_.Scale(); }
+  // Returns the loss scale for the next backward pass. A device waits for it if it is dynamic.
+  double LossScale() const;
 
   // Takes step `step` (0, 1, ...) with the gradients stored in the parameters, which must be the
   // gradients of LossScale() times the loss. Requires a finite learning_rate >= 0. `measure` fills
@@ -77,13 +82,21 @@ class Optimizer {
   //
   // `without` has an element per parameter, or none: parameters whose element is not 0 have no
   // gradient in this step, are skipped and enter no norm. Throws Error for another size.
+  //
+  // On a device the call only starts the step, except for update rules that search, and what it
+  // returns is not of this step: Last() is, and waits.
   const OptimizerStep& Step(double learning_rate,
                             uint64_t step,
                             bool measure = false,
                             std::span<const uint8_t> without = {});
 
-  // The result of the last Step; without tensors before the first.
-  const OptimizerStep& Last() const { return result_; }
+  // Promises that from now on nobody else writes weights between steps, or takes the promise back
+  // (the default). On a device, which may not move anything if one weight is not finite, a step then
+  // reads the weights once instead of twice. Save, Restore and the host ignore it.
+  void SetOnlyWriter(bool only_writer);
+
+  // The result of the last Step; without tensors before the first. Waits for a device.
+  const OptimizerStep& Last() const;
 
   // Bytes per parameter of the first moments, the second moments, the weights including the state
   // of their update rule, and the other states of the optimiser.
@@ -103,6 +116,7 @@ class Optimizer {
   void Restore(const std::vector<NamedBytes>& state);
 
  private:
+  Bytes TotalBytes(size_t tensor) const;
   void MeasureGradients();  // of the tensors that are not skipped
   void TakeSteps(const OptimizerInputs& inputs);
 
@@ -110,6 +124,7 @@ class Optimizer {
   ParameterList<float>& parameters_;
   uint64_t seed_;
   LossScaler scaler_;
+  std::unique_ptr<OptimizerAtPlace> there_;  // of a device; the members below are then not used
   std::vector<OptimizerTensor> tensors_;
   OptimizerStep result_;
   std::unique_ptr<OptimizerScratch> scratch_;

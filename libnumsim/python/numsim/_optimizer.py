@@ -108,7 +108,8 @@ class Optimizer:
                     f"gradients[{name!r}]: expected shape {self._shapes[name]}, found {array.shape}"
                 )
             arrays[name] = array
-        skipped, finite, norm, clip, tensors = self._core.step(_settings.rate(lr, "lr"), arrays)
+        self._core.step(_settings.rate(lr, "lr"), arrays)
+        skipped, finite, norm, clip, tensors = self._core.last()
         steps = {name: TensorStep(*row) for name, row in zip(self._shapes, tensors)}
         return Step(skipped, finite, norm, clip, steps)
 

@@ -16,6 +16,7 @@
 #include <nanobind/stl/vector.h>
 
 #include <cstdint>
+#include <mutex>
 #include <span>
 
 #include "numsim/backend/backend_call.h"
@@ -119,6 +120,13 @@ void WithCodes(const char* call, const Array& array, Function&& function) {
 // Returns the place of the arrays of a call.
 inline Place PlaceOf(DeviceContext* context) {
   return context == nullptr ? Place() : Place(*context);
+}
+
+// A context is for one thread at a time, and layers and optimisers of PyTorch share those of its
+// streams: autograd calls from threads of its own.
+inline std::mutex& DeviceMutex() {
+  static std::mutex mutex;
+  return mutex;
 }
 
 // Returns the elements of an array in memory order, as one row. Throws Error if they are not of type

@@ -355,11 +355,7 @@ class HeldLinear {
     if (observed.has_value()) measures.AppendTo(*observed);
   }
 
-  // Autograd calls backward passes from threads of its own, and a context is for one at a time.
-  std::mutex& Mutex() {
-    static std::mutex of_devices;
-    return linear_.place().IsHost() ? mutex_ : of_devices;
-  }
+  std::mutex& Mutex() { return linear_.place().IsHost() ? mutex_ : DeviceMutex(); }
 
   std::mutex mutex_;
   Linear linear_;

@@ -18,25 +18,29 @@ namespace {
 // The gradient of a parameter.
 struct NamedGradient {
   std::string name;
-  InputOf<float> values;
+  PlacedInput values;
 };
 
 // Parameters are added first; the first step, or a look at a weight, starts the optimiser, which
 // rounds them to the format of the weights. For one thread at a time: calls wait for one another.
 class HeldOptimizer {
  public:
-  HeldOptimizer(OptimizerConfig config, const LossScalerConfig& scaler, uint64_t seed)
+  HeldOptimizer(OptimizerConfig config,
+                const LossScalerConfig& scaler,
+                uint64_t seed,
+                DeviceContext* context)
       : config_(std::move(config)),
         scaler_(scaler),
         seed_(seed),
-        parameters_(seed, InitialValues::kMeans) {
+        place_(PlaceOf(context)),
+        parameters_(seed, InitialValues::kMeans, place_) {
     CheckOptimizerConfig(config_);
     CheckLossScalerConfig(scaler_);
   }
 
   void Add(
       std::string name, bool is_matrix, size_t rows, size_t cols, const InputOf<float>& value) {
-    const std::scoped_lock lock(mutex_);
+    const std::scoped_lock lock(Mutex());
     if (optimizer_ != nullptr) throw Error("parameters are added before the first step");
     const ParameterRole role = is_matrix ? ParameterRole::kMatrix : ParameterRole::kGain;
     Parameter<float>& added = parameters_.Add(std::move(name), role, rows, cols, {});
@@ -44,29 +48,61 @@ class HeldOptimizer {
     Copy(value, added.value);
   }
 
+  // Adds a parameter of a device whose values stay in the array of the caller, which must live as
+  // long as this object.
+  void AddBorrowed(
+      std::string name, bool is_matrix, size_t rows, size_t cols, const PlacedOutput& value) {
+    const std::scoped_lock lock(Mutex());
+    if (optimizer_ != nullptr) throw Error("parameters are added before the first step");
+    const ParameterRole role = is_matrix ? ParameterRole::kMatrix : ParameterRole::kGain;
+    const MatrixSpan<float> values = ElementsAt<float>(place_, "optimizer", value).As(rows, cols);
+    const MatrixSpan<float> none(nullptr, MatrixShape{}, place_);
+    Parameter<float>& added = parameters_.AddBorrowed(std::move(name), role, values, none);
+    index_.emplace(added.name, parameters_.size() - 1);
+  }
+
   std::span<const float> Weights(std::string_view name) {
-    const std::scoped_lock lock(mutex_);
+    const std::scoped_lock lock(Mutex());
     Start();
     return std::as_const(parameters_[IndexOf(name)].value).Span();
   }
 
   // Takes a step with these gradients. Parameters without one keep their weights and states.
-  OptimizerStep Step(double learning_rate, const std::vector<NamedGradient>& gradients) {
-    const std::scoped_lock lock(mutex_);
+  // On a device it reads the caller's memory, and starts the step.
+  void Step(double learning_rate, const std::vector<NamedGradient>& gradients) {
+    const std::scoped_lock lock(Mutex());
     Start();
     std::vector<uint8_t> without(parameters_.size(), 1);
     for (const NamedGradient& gradient : gradients) {
       const size_t i = IndexOf(gradient.name);
-      Copy(gradient.values, parameters_[i].gradient);
+      const auto values = ElementsAt<const float>(place_, "optimizer", gradient.values);
+      Parameter<float>& parameter = parameters_[i];
+      const MatrixShape shape = std::as_const(parameter.value).View().Shape();
+      if (values.Elements() != shape.Elements()) {
+        throw Error::Format("expected {} elements, found {}", shape.Elements(), values.Elements());
+      }
+      if (place_.IsHost()) {
+        std::ranges::copy(values.Span(), parameter.gradient.Span().begin());
+      } else {
+        // A step reads gradients, and does not write them.
+        parameter.gradient.Borrow({const_cast<float*>(values.data), values.Shape(), place_});
+        parameter.gradient.Resize(shape.rows, shape.cols);
+      }
       without[i] = 0;
     }
-    const OptimizerStep& taken = optimizer_->Step(learning_rate, step_, true, without);
+    optimizer_->Step(learning_rate, step_, place_.IsHost(), without);
     ++step_;
-    return taken;
+  }
+
+  // The result of the last step. Waits for a device.
+  OptimizerStep Last() {
+    const std::scoped_lock lock(Mutex());
+    Start();
+    return optimizer_->Last();
   }
 
   Optimizer::Bytes StoredBytes() {
-    const std::scoped_lock lock(mutex_);
+    const std::scoped_lock lock(Mutex());
     Start();
     return optimizer_->StoredBytes();
   }
@@ -77,18 +113,20 @@ class HeldOptimizer {
     std::vector<NamedBytes> pieces;
   };
   State Save() {
-    const std::scoped_lock lock(mutex_);
+    const std::scoped_lock lock(Mutex());
     Start();
     return {step_, optimizer_->Save()};
   }
   void Restore(const State& state) {
-    const std::scoped_lock lock(mutex_);
+    const std::scoped_lock lock(Mutex());
     Start();
     optimizer_->Restore(state.pieces);
     step_ = state.steps;
   }
 
  private:
+  std::mutex& Mutex() { return place_.IsHost() ? mutex_ : DeviceMutex(); }
+
   static void Copy(const InputOf<float>& from, Buffer<float>& to) {
     if (from.size() != to.Span().size()) {
       throw Error::Format("expected {} elements, found {}", to.Span().size(), from.size());
@@ -112,6 +150,7 @@ class HeldOptimizer {
   LossScalerConfig scaler_;
   uint64_t seed_;
   uint64_t step_ = 0;
+  Place place_;
   ParameterList<float> parameters_;
   std::unordered_map<std::string_view, size_t> index_;  // of parameters_, by their names there
   std::unique_ptr<Optimizer> optimizer_;
@@ -183,14 +222,18 @@ nb::list TensorSteps(const OptimizerStep& step) {
   return list;
 }
 
-// Takes a step with the gradients {name: contiguous float32 array}. Returns (skipped, finite, norm of
-// all gradients, clip factor, TensorSteps).
-nb::tuple Step(HeldOptimizer& held, double learning_rate, const nb::dict& gradients) {
+// Takes a step with the gradients {name: contiguous float32 array}.
+void Step(HeldOptimizer& held, double learning_rate, const nb::dict& gradients) {
   std::vector<NamedGradient> given;
   for (auto [name, values] : gradients) {
-    given.push_back({nb::cast<std::string>(name), nb::cast<InputOf<float>>(values, false)});
+    given.push_back({nb::cast<std::string>(name), nb::cast<PlacedInput>(values, false)});
   }
-  const OptimizerStep step = WithoutLock([&] { return held.Step(learning_rate, given); });
+  WithoutLock([&] { held.Step(learning_rate, given); });
+}
+
+// (skipped, finite, norm of all gradients, clip factor, TensorSteps) of the last step.
+nb::tuple Last(HeldOptimizer& held) {
+  const OptimizerStep step = WithoutLock([&] { return held.Last(); });
   return nb::make_tuple(
       step.skipped, step.finite, step.gradient_norm, step.clip_factor, TensorSteps(step));
 }
@@ -201,13 +244,22 @@ void BindOptimizer(nb::module_& m) {
   nb::class_<HeldOptimizer>(m, "Optimizer")
       .def(
           "__init__",
-          [](HeldOptimizer* self, const nb::dict& settings, uint64_t seed) {
-            new (self) HeldOptimizer(ConfigOf(settings), {}, seed);
+          [](HeldOptimizer* self, const nb::dict& settings, uint64_t seed, DeviceContext* context) {
+            new (self) HeldOptimizer(ConfigOf(settings), {}, seed, context);
           },
+          nb::keep_alive<1, 4>(),
           nb::arg("settings"),
-          nb::arg("seed"))
+          nb::arg("seed"),
+          nb::arg("context").none() = nb::none())
       .def("add",
            &HeldOptimizer::Add,
+           nb::arg("name"),
+           nb::arg("is_matrix"),
+           nb::arg("rows"),
+           nb::arg("cols"),
+           nb::arg("value").noconvert())
+      .def("add_borrowed",
+           &HeldOptimizer::AddBorrowed,
            nb::arg("name"),
            nb::arg("is_matrix"),
            nb::arg("rows"),
@@ -228,7 +280,8 @@ void BindOptimizer(nb::module_& m) {
              const Optimizer::Bytes b = WithoutLock([&] { return held.StoredBytes(); });
              return nb::make_tuple(b.m, b.v, b.weights, b.other);
            })
-      .def("step", &Step, nb::arg("learning_rate"), nb::arg("gradients"));
+      .def("step", &Step, nb::arg("learning_rate"), nb::arg("gradients"))
+      .def("last", &Last);
 }
 
 }  // namespace numsim::python

@@ -1,19 +1,11 @@
-// The random bits of random/streams.h in device code. No array is indexed at run time, since the
-// compiler would keep such an array in memory rather than in registers.
+// The random bits of random/streams.h in device code, without an array that is indexed at run time.
 #pragma once
 
 #include <cstdint>
 
-#include "numsim/random/streams.h"
+#include "numsim/random/shared/tile_draws.h"
 
 namespace numsim::cuda {
-
-// Returns words[i]. Requires i < 4.
-__device__ inline uint32_t WordOfBlock(const PhiloxCounter& words, uint32_t i) {
-  const uint32_t low = (i & 1) != 0 ? words[1] : words[0];
-  const uint32_t high = (i & 1) != 0 ? words[3] : words[2];
-  return (i & 2) != 0 ? high : low;
-}
 
 // Returns RandomWord(random, index).
 __device__ inline uint32_t RandomWordAt(RandomStream random, uint64_t index) {

@@ -1,7 +1,7 @@
 // AdamW [AdamW] and StableAdamW, Algorithm 2 of [SwitchBack].
 #include <array>
 
-#include "numsim/base/elementary.h"
+#include "numsim/optim/internal/adam_rates.h"
 #include "numsim/optim/internal/optimizer_blocks.h"
 #include "numsim/optim/optimizer_directions.h"
 #include "numsim/optim/optimizer_kinds.h"
@@ -11,31 +11,24 @@
 namespace numsim {
 namespace {
 
-AverageRates Keeping(float keep) { return {keep, 1.0f - keep}; }
-
-// The coefficients of one step.
-struct AdamRates {
-  AverageRates m, v;
-  float m_correction = 1;
-  AdamDenominator denominator, previous;  // for this step's v, for the previous step's v
-};
-
 class AdamRule : public OptimizerRule {
  public:
   // `stable`: the averages are stored with their bias corrected (StableAdamW).
   AdamRule(const OptimizerConfig& config, size_t size, bool stable)
       : config_(config),
         size_(size),
-        stable_(stable),
-        beta1_(static_cast<float>(config.beta1)),
-        beta2_(static_cast<float>(config.beta2)) {}
+        constants_{stable,
+                   static_cast<float>(config.beta1),
+                   static_cast<float>(config.beta2),
+                   static_cast<float>(config.epsilon),
+                   config.beta2_decay} {}
 
   std::vector<StateSpec> States() const override {
     return {{"m", size_, StateRole::kFirstMoment}, {"v", size_, StateRole::kSecondMoment}};
   }
 
   DirectionSums Step(const RuleStep& step) override {
-    const AdamRates rates = RatesOf(step);
+    const AdamRates rates = AdamRatesOf(constants_, step.before, step.now);
     return StepInBlocks(
         step,
         [&](const RuleBlock& block) { return Advance(rates, block); },
@@ -43,7 +36,6 @@ class AdamRule : public OptimizerRule {
   }
 
  private:
-  AdamRates RatesOf(const RuleStep& step) const;
   double Advance(const AdamRates& rates, const RuleBlock& block) const;
   double Direct(const AdamRates& rates, const RuleBlock& block) const;
   double RatioSquare(const float* numerator,
@@ -52,37 +44,8 @@ class AdamRule : public OptimizerRule {
 
   const OptimizerConfig& config_;
   size_t size_;
-  bool stable_;
-  // Members, not locals of RatesOf: when g++ 12 packs two neighbours into a vector
-  // (-ftree-slp-vectorize), it drops their conversion float64 -> float32 -> float64.
-  float beta1_, beta2_;
+  AdamConstants constants_;
 };
-
-AdamRates AdamRule::RatesOf(const RuleStep& step) const {
-  const double before1 = 1 - step.before.power1, before2 = 1 - step.before.power2;
-  const double after1 = 1 - step.now.power1, after2 = 1 - step.now.power2;
-  AdamRates rates;
-  rates.denominator.epsilon = rates.previous.epsilon = static_cast<float>(config_.epsilon);
-  if (stable_) {
-    rates.m = Keeping(static_cast<float>(static_cast<double>(beta1_) * before1 / after1));
-    rates.v = Keeping(static_cast<float>(static_cast<double>(beta2_) * before2 / after2));
-  } else {
-    rates.m = Keeping(beta1_);
-    rates.v = Keeping(beta2_);
-    rates.m_correction = static_cast<float>(after1);
-    rates.denominator.correction = static_cast<float>(after2);
-    // Before the first step v is zero, and so is v / 1.
-    rates.previous.correction = step.before.steps == 0 ? 1 : static_cast<float>(before2);
-  }
-  if (config_.beta2_decay > 0) {
-    // Both weights are rounded from the float64 t^-lambda, not `share` as 1 - keep: the rounding
-    // error of `share` matters more than that of `keep`.
-    const double share = Exp(-config_.beta2_decay * Log(static_cast<double>(step.now.steps)));
-    rates.v = {static_cast<float>(1 - share), static_cast<float>(share)};
-    rates.denominator.correction = rates.previous.correction = 1;
-  }
-  return rates;
-}
 
 double AdamRule::Advance(const AdamRates& rates, const RuleBlock& block) const {
   const bool before = config_.stable.previous_u && !config_.stable.of_update;

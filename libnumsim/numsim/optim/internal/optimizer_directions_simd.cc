@@ -1,3 +1,5 @@
+#include <type_traits>
+
 #include "numsim/optim/optimizer_directions.h"
 
 #undef HWY_TARGET_INCLUDE
@@ -21,21 +23,36 @@ HWY_INLINE void ForEachVector(size_t n, const Body& body) {
   for (; i < n; ++i) body(one, i);
 }
 
-// Returns fl(fl(keep a) + fl(share x)).
-template <class D, class V>
-HWY_INLINE V Average(D d, V a, V x, AverageRates rates) {
-  return hn::Add(hn::Mul(hn::Set(d, rates.keep), a), hn::Mul(hn::Set(d, rates.share), x));
+// The lanes of directions_rule.inc.
+template <class D>
+struct DirectionLanes {
+  using V = hn::Vec<D>;
+  using M = hn::Mask<D>;
+  D d;
+
+  HWY_INLINE V Set(float x) const { return hn::Set(d, x); }
+  HWY_INLINE V Add(V a, V b) const { return hn::Add(a, b); }
+  HWY_INLINE V Mul(V a, V b) const { return hn::Mul(a, b); }
+  HWY_INLINE V Div(V a, V b) const { return hn::Div(a, b); }
+  HWY_INLINE V Sqrt(V a) const { return hn::Sqrt(a); }
+  HWY_INLINE V Neg(V a) const { return hn::Neg(a); }
+  HWY_INLINE M Lt(V a, V b) const { return hn::Lt(a, b); }
+  HWY_INLINE M Gt(V a, V b) const { return hn::Gt(a, b); }
+  HWY_INLINE V Select(M m, V yes, V no) const { return hn::IfThenElse(m, yes, no); }
+};
+template <class D>
+HWY_INLINE DirectionLanes<D> LanesOf(D d) {
+  return {d};
 }
 
-// Returns s of AdamDenominator.
-template <class D, class V>
-HWY_INLINE V RootSquare(D d, V v, const AdamDenominator& denominator) {
-  return hn::Sqrt(hn::Div(v, hn::Set(d, denominator.correction)));
-}
+#define NUMSIM_RULE HWY_INLINE
+#include "numsim/optim/internal/directions_rule.inc"
+#undef NUMSIM_RULE
 
 void AverageOf(const float* x, size_t n, AverageRates rates, float* average) {
   ForEachVector(n, [&](auto d, size_t i) HWY_ATTR {
-    hn::StoreU(Average(d, hn::LoadU(d, average + i), hn::LoadU(d, x + i), rates), d, average + i);
+    const auto old = hn::LoadU(d, average + i);
+    hn::StoreU(AverageLanes(LanesOf(d), old, hn::LoadU(d, x + i), rates), d, average + i);
   });
 }
 
@@ -43,7 +60,7 @@ void SquareAverageOf(const float* x, size_t n, AverageRates rates, float* square
   ForEachVector(n, [&](auto d, size_t i) HWY_ATTR {
     const auto value = hn::LoadU(d, x + i);
     const auto v = hn::LoadU(d, square + i);
-    hn::StoreU(Average(d, v, hn::Mul(value, value), rates), d, square + i);
+    hn::StoreU(AverageLanes(LanesOf(d), v, hn::Mul(value, value), rates), d, square + i);
   });
 }
 
@@ -54,26 +71,9 @@ void AdamDirectionOf(const float* m,
                      AdamDenominator denominator,
                      float* direction) {
   ForEachVector(n, [&](auto d, size_t i) HWY_ATTR {
-    const auto mean = hn::Div(hn::LoadU(d, m + i), hn::Set(d, m_correction));
-    const auto root = RootSquare(d, hn::LoadU(d, v + i), denominator);
-    const auto divisor = hn::Add(root, hn::Set(d, denominator.epsilon));
-    hn::StoreU(hn::Neg(hn::Div(mean, divisor)), d, direction + i);
-  });
-}
-
-template <bool kAdded>
-void RatiosOf(
-    const float* x, const float* v, size_t n, AdamDenominator denominator, float* ratios) {
-  ForEachVector(n, [&](auto d, size_t i) HWY_ATTR {
-    const auto epsilon = hn::Set(d, denominator.epsilon);
-    const auto root = RootSquare(d, hn::LoadU(d, v + i), denominator);
-    auto divisor = root;
-    if constexpr (kAdded) {
-      divisor = hn::Add(root, epsilon);
-    } else {
-      divisor = hn::IfThenElse(hn::Lt(root, epsilon), epsilon, root);  // keeps NaN
-    }
-    hn::StoreU(hn::Div(hn::LoadU(d, x + i), divisor), d, ratios + i);
+    const auto mean = hn::LoadU(d, m + i), square = hn::LoadU(d, v + i);
+    hn::StoreU(
+        AdamDirectionLanes(LanesOf(d), mean, square, m_correction, denominator), d, direction + i);
   });
 }
 
@@ -83,20 +83,25 @@ void GradientRatiosOf(const float* x,
                       AdamDenominator denominator,
                       bool added,
                       float* ratios) {
+  const auto compute = [&](auto added_of_all) HWY_ATTR {
+    ForEachVector(n, [&](auto d, size_t i) HWY_ATTR {
+      const auto value = hn::LoadU(d, x + i), square = hn::LoadU(d, v + i);
+      hn::StoreU(
+          GradientRatioLanes(LanesOf(d), value, square, denominator, added_of_all), d, ratios + i);
+    });
+  };
   if (added) {
-    RatiosOf<true>(x, v, n, denominator, ratios);
+    compute(std::true_type());
   } else {
-    RatiosOf<false>(x, v, n, denominator, ratios);
+    compute(std::false_type());
   }
 }
 
 void LionDirectionOf(
     const float* x, const float* m, size_t n, AverageRates rates, float* direction) {
   ForEachVector(n, [&](auto d, size_t i) HWY_ATTR {
-    const auto zero = hn::Zero(d);
-    const auto y = Average(d, hn::LoadU(d, m + i), hn::LoadU(d, x + i), rates);
-    const auto up = hn::IfThenElse(hn::Lt(y, zero), hn::Set(d, 1.0f), hn::Add(y, zero));
-    hn::StoreU(hn::IfThenElse(hn::Gt(y, zero), hn::Set(d, -1.0f), up), d, direction + i);
+    const auto value = hn::LoadU(d, x + i), old = hn::LoadU(d, m + i);
+    hn::StoreU(LionDirectionLanes(LanesOf(d), value, old, rates), d, direction + i);
   });
 }
 

@@ -8,11 +8,10 @@
 #include "numsim/formats/named_formats.h"
 
 namespace numsim {
-namespace {
 
-MomentFormat FormatOf(const OptimizerConfig& config,
-                      const Parameter<float>& parameter,
-                      StateRole role) {
+MomentFormat StateFormat(const OptimizerConfig& config,
+                         const Parameter<float>& parameter,
+                         StateRole role) {
   MomentFormat plain;
   plain.format = {"fp32", kFp32};
   const bool takes = (config.moment_filter == MomentFilter::kAll || IsMatrix(parameter.role)) &&
@@ -20,16 +19,6 @@ MomentFormat FormatOf(const OptimizerConfig& config,
   if (!takes || role == StateRole::kOther) return plain;
   return role == StateRole::kFirstMoment ? config.m : config.v;
 }
-
-void Add(const MomentLoss& loss, MomentLoss& total) {
-  total.nonzero += loss.nonzero;
-  total.flushed += loss.flushed;
-  total.saturated += loss.saturated;
-  total.signal_square += loss.signal_square;
-  total.error_square += loss.error_square;
-}
-
-}  // namespace
 
 StateStores::StateStores(const OptimizerConfig& config,
                          const Parameter<float>& parameter,
@@ -40,7 +29,7 @@ StateStores::StateStores(const OptimizerConfig& config,
     NUMSIM_REQUIRE(spec.name != "steps" && std::none_of(entries_.begin(), entries_.end(), has_name),
                    "OptimizerRule::States: two states '{}', expected distinct names",
                    spec.name);
-    const MomentFormat format = FormatOf(config, parameter, spec.role);
+    const MomentFormat format = StateFormat(config, parameter, spec.role);
     const bool is_signed = spec.role != StateRole::kSecondMoment;
     const size_t size = spec.size;
     entries_.push_back({std::move(spec), MomentStore(format, size, is_signed)});
@@ -94,7 +83,7 @@ void StateStores::Load() {
 MomentLoss StateStores::Loss(StateRole role) const {
   MomentLoss total;
   for (const Entry& entry : entries_) {
-    if (entry.spec.role == role) Add(entry.loss, total);
+    if (entry.spec.role == role) total += entry.loss;
   }
   return total;
 }
@@ -113,16 +102,17 @@ void StateStores::Save(const std::string& prefix, std::vector<NamedBytes>& state
   }
 }
 
-void StateStores::Restore(const std::string& prefix, StateReader& state) {
-  for (Entry& entry : entries_) {
-    const std::string name = prefix + "/" + entry.spec.name;
-    const std::span<const std::byte> bytes = state.Find(name);
-    try {
-      entry.store.Restore(bytes);
-    } catch (const Error& error) {
-      throw Error::Format("optimiser state: '{}': {}", name, error.what());
-    }
+void RestoreMoment(const std::string& name, MomentStore& moment, StateReader& state) {
+  const std::span<const std::byte> bytes = state.Find(name);
+  try {
+    moment.Restore(bytes);
+  } catch (const Error& error) {
+    throw Error::Format("optimiser state: '{}': {}", name, error.what());
   }
+}
+
+void StateStores::Restore(const std::string& prefix, StateReader& state) {
+  for (Entry& entry : entries_) RestoreMoment(prefix + "/" + entry.spec.name, entry.store, state);
 }
 
 }  // namespace numsim

@@ -16,6 +16,15 @@ namespace numsim {
 // tensors.
 using StateScratch = std::vector<std::vector<float>>;
 
+// Returns the format in which the configuration stores states of a role for the parameter.
+MomentFormat StateFormat(const OptimizerConfig& config,
+                         const Parameter<float>& parameter,
+                         StateRole role);
+
+// Restores a moment from the piece of that name. Throws Error naming the piece if it is missing or
+// does not fit.
+void RestoreMoment(const std::string& name, MomentStore& moment, StateReader& state);
+
 class StateStores {
  public:
   // Creates the states as zeros, in the formats that the configuration selects for the role and the

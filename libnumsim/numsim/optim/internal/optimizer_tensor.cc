@@ -15,18 +15,20 @@
 namespace numsim {
 namespace {
 
-bool Decays(const OptimizerConfig& config, ParameterRole role) {
+bool IsSelected(const OptimizerConfig& config, ParameterRole role) {
   return config.decay_filter == DecayFilter::kAll ||
          (config.decay_filter == DecayFilter::kMatrices && IsMatrix(role));
 }
 
-// Returns infinity for a value that is not finite, so that telemetry never has a NaN whose text
-// depends on the machine.
+}  // namespace
+
+bool Decays(const OptimizerConfig& config, ParameterRole role) {
+  return IsSelected(config, role) && config.weight_decay != 0;
+}
+
 double Known(double value) {
   return std::isfinite(value) ? value : std::numeric_limits<double>::infinity();
 }
-
-}  // namespace
 
 OptimizerTensor::OptimizerTensor(const OptimizerConfig& config,
                                  Parameter<float>& parameter,
@@ -34,7 +36,7 @@ OptimizerTensor::OptimizerTensor(const OptimizerConfig& config,
     : config_(&config),
       parameter_(&parameter),
       number_(number),
-      decays_(Decays(config, parameter.role) && config.weight_decay != 0),
+      decays_(Decays(config, parameter.role)),
       beta1_(static_cast<float>(config.beta1)),
       beta2_(static_cast<float>(config.beta2)),
       rule_(config.kind.row->make(config, parameter)),

@@ -15,6 +15,16 @@
 
 namespace numsim {
 
+// Returns true if parameters of that role decay.
+bool Decays(const OptimizerConfig& config, ParameterRole role);
+
+// Returns infinity for a value that is not finite, so that telemetry never has a NaN whose text
+// depends on the machine.
+double Known(double value);
+
+// Returns the steps of the piece of that name. Throws Error naming it if it is missing or invalid.
+StepCount ReadStepCount(const std::string& name, StateReader& state);
+
 // The inputs of a step other than the gradients.
 struct OptimizerInputs {
   float factor = 1;  // multiplies the gradients: takes out the loss scale and clips

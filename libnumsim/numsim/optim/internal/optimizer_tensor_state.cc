@@ -6,6 +6,15 @@
 
 namespace numsim {
 
+StepCount ReadStepCount(const std::string& name, StateReader& state) {
+  std::array<double, 3> count{};
+  state.Read(name, std::span<double>(count));
+  if (!(count[0] >= 0 && count[0] < 0x1p53)) {
+    throw Error::Format("optimiser state: '{}': invalid step count {}", name, count[0]);
+  }
+  return {static_cast<uint64_t>(count[0]), count[1], count[2]};
+}
+
 std::string OptimizerTensor::NameOf(const char* piece) const {
   return parameter_->name + "/" + piece;
 }
@@ -36,12 +45,7 @@ void OptimizerTensor::Save(std::vector<NamedBytes>& state) const {
 }
 
 void OptimizerTensor::Restore(StateReader& state) {
-  std::array<double, 3> count{};
-  state.Read(NameOf("steps"), std::span<double>(count));
-  if (!(count[0] >= 0 && count[0] < 0x1p53)) {
-    throw Error::Format("optimiser state: '{}': invalid step count {}", NameOf("steps"), count[0]);
-  }
-  count_ = {static_cast<uint64_t>(count[0]), count[1], count[2]};
+  count_ = ReadStepCount(NameOf("steps"), state);
   states_.Restore(parameter_->name, state);
   const auto read = [&](const char* piece, auto values) {
     if (!values.empty()) state.Read(NameOf(piece), values);

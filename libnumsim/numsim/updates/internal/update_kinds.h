@@ -13,6 +13,7 @@
 #include "numsim/rounding/encode_plan.h"
 #include "numsim/updates/internal/update_groups.h"
 #include "numsim/updates/internal/update_scan.h"
+#include "numsim/updates/shared/update_parts.h"
 #include "numsim/updates/step_sums.h"
 #include "numsim/updates/update_rule.h"
 
@@ -56,16 +57,9 @@ struct UpdateJob {
   }
 };
 
-// Returns Q for weights of that format.
-EncodePlan WeightPlan(const FormatSpec& format);
-
 // Throws Error if the scope is not tensor, row or block:N, if split-master has weights other than bf16,
 // or if note-as-printed has no iterations.
 void CheckRule(const UpdateRule& rule, const FormatSpec& format);
-
-// Returns the kind's own rounding. stochastic: SR; master-fp16-scaled: to fp16; kahan: Qc;
-// note-as-printed: Q without saturation; all others: Q. All except note-as-printed saturate.
-EncodePlan OwnPlan(const UpdateRule& rule, const FormatSpec& format);
 
 // Writes the new weights of at most kSumBlock elements to `after`, which overlaps nothing, and
 // their new state. Returns the number of weights that the step takes beyond the largest finite
@@ -118,14 +112,6 @@ struct ScannedStep {
 // Scans the arrays and takes the step of a kind with a BlockRule, a block at a time. Leaves out the
 // step of blocks that are not finite. The maxima of the job need not be set.
 ScannedStep ScanAndStep(const UpdateJob& job);
-
-// Returns the outcome of a step: `found`, with the fields that follow from the sums filled in and
-// the status raised accordingly.
-UpdateOutcome CompleteOutcome(UpdateKind kind,
-                              float learning_rate,
-                              const StepSums& sums,
-                              double update_square,
-                              UpdateOutcome found);
 
 // Makes the new weights of the range equal to the old ones, bit for bit.
 void KeepWeights(const UpdateJob& job, ElementRange range);

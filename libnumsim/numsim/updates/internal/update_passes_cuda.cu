@@ -7,7 +7,7 @@
 
 #include "numsim/backend/shared/device_call_cuda.cuh"
 #include "numsim/base/error.h"
-#include "numsim/cast/shared/random_word_cuda.cuh"
+#include "numsim/random/shared/tile_draws.h"
 #include "numsim/updates/internal/split_master.h"
 #include "numsim/updates/internal/update_passes_device.h"
 #include "numsim/updates/internal/update_rules_cuda.cuh"
@@ -108,48 +108,15 @@ __global__ void __launch_bounds__(256) DecayKernel(const __grid_constant__ Devic
   if (i >= arrays.n) return;
   const double u = static_cast<double>(arrays.update[i]);
   if (kahan) {
-    const double pull = decay * static_cast<double>(arrays.weights[i]);
-    const double other = -decay * static_cast<double>(arrays.values[i]);
-    // u - pull + other, rounded once, as in update_decay.cc.
-    const SumAndError small = SumExactly(-pull, other);
-    const SumAndError all = SumExactly(u, small.sum);
-    decayed[i] = static_cast<float>(all.sum + OddSum(all.error, small.error));
+    decayed[i] = DecayedCompensated(
+        u, decay, static_cast<double>(arrays.weights[i]), static_cast<double>(arrays.values[i]));
     return;
   }
   float weight = arrays.weights[i];
   if (arrays.values != nullptr) weight = arrays.values[i];
   if (arrays.words != nullptr) weight = JoinMaster(weight, arrays.words[i]);
-  decayed[i] = static_cast<float>(u - decay * static_cast<double>(weight));
+  decayed[i] = DecayedElement(u, decay, static_cast<double>(weight));
 }
-
-// The random bits of a lane's elements in a tile of 64 consecutive elements. Two blocks of random
-// words hold them.
-struct TileDraws {
-  PhiloxCounter even, odd;
-  uint32_t fields, part;
-  int bits;
-
-  __device__ TileDraws(RandomStream random, int random_bits, size_t first, unsigned lane) {
-    bits = random_bits;
-    fields = 32u / static_cast<uint32_t>(RandomFieldBits(bits));
-    const uint64_t chunk = first / kTile;
-    part = static_cast<uint32_t>(chunk % fields);
-    const uint64_t block = chunk / fields * kRandomLanes + lane;
-    even = RandomBlock(random, block);
-    odd = RandomBlock(random, block + kLanes);
-  }
-
-  // Returns R of the lane's k-th element. For its place j in a tile of streams.h,
-  // j / 16 = 4 part + k / 2.
-  __device__ uint32_t At(unsigned k) const {
-    const uint32_t sixteenth = part * 4 + k / 2;
-    const uint32_t word =
-        cuda::WordOfBlock(k % 2 == 0 ? even : odd, fields == 1 ? sixteenth : sixteenth / fields);
-    const uint32_t field_bits = 32 / fields;
-    const uint32_t aligned = word << (32 - field_bits * (sixteenth % fields + 1));
-    return aligned >> (32 - bits);
-  }
-};
 
 // A lane's part of the StepSums of a step.
 struct LaneSums {
@@ -172,7 +139,7 @@ __device__ void StepTile(
     const DeviceStep& step, const Rule& rule, const Place& place, unsigned tile, LaneSums& sums) {
   const size_t first = place.begin + tile;
   float w[kSteps], u[kSteps];
-  cuda::Extra extra[kSteps];
+  ElementState extra[kSteps];
 #pragma unroll
   for (unsigned k = 0; k < kSteps; ++k) {
     const size_t i = first + k * kLanes + place.lane;
@@ -267,15 +234,15 @@ void DecayPass(const DeviceScan& arrays,
 void ElementwisePass(const DeviceStep& step, const DeviceBlockSums& sums, DeviceStream& stream) {
   switch (step.kind) {
     case UpdateKind::kNaive:
-      return LaunchOnPath<cuda::NaiveRule>(step, sums, stream);
+      return LaunchOnPath<NaiveRule>(step, sums, stream);
     case UpdateKind::kStochastic:
-      return Launch(step, cuda::StochasticRule{}, sums, stream);
+      return Launch(step, StochasticRule{}, sums, stream);
     case UpdateKind::kMasterFp32:
-      return LaunchOnPath<cuda::MasterFp32Rule>(step, sums, stream);
+      return LaunchOnPath<MasterFp32Rule>(step, sums, stream);
     case UpdateKind::kSplitMaster:
-      return Launch(step, cuda::SplitMasterRule{}, sums, stream);
+      return Launch(step, SplitMasterRule{}, sums, stream);
     case UpdateKind::kKahan:
-      return Launch(step, cuda::KahanRule{}, sums, stream);
+      return Launch(step, KahanRule{}, sums, stream);
     default:
       NUMSIM_CHECK(false, "kind {}", static_cast<int>(step.kind));
   }

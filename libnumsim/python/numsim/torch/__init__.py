@@ -8,8 +8,8 @@
         loss(model(x)).backward()
     log.table()
 
-Layers compute where their tensors are, on the CPU or on a CUDA device, bit for bit as the library
-and `numsim train` do. The optimiser takes tensors of the CPU. docs/python.md has the calls.
+Everything computes where its tensors are, on the CPU or on a CUDA device, bit for bit as the
+library and `numsim train` do. docs/python.md has the calls.
 """
 
 from __future__ import annotations

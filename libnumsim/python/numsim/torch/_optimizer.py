@@ -39,7 +39,9 @@ class AdamW(torch.optim.Optimizer):
     bias correction. Parameters that need no gradient have no moments and are not rounded until they
     do. If a gradient is not finite, no weight of its group changes. Between steps nothing else may
     change a parameter, except that `load_state_dict` continues with the parameters as they are
-    then. `last` holds the steps' numbers.
+    then. `last` holds the steps' numbers, and waits for a device.
+
+    Parameters of a CUDA device are updated there, without a wait; all of a group are on one device.
     """
 
     def __init__(

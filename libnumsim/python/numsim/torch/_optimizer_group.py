@@ -5,8 +5,9 @@ from __future__ import annotations
 import numpy as np
 import torch
 
-from numsim import _core
+from numsim import _core, _device
 from numsim._arrays import float32_of, matrix_shape
+from numsim._casts import round
 from numsim._formats import format as format_of, holds
 from numsim._rounding import plan_of
 
@@ -20,10 +21,10 @@ _ARGUMENTS = {
 }
 
 
-def new_core(settings, seed):
+def new_core(settings, seed, context=None):
     """Returns the library's optimiser. Errors about settings have the names of AdamW's arguments."""
     try:
-        return _core.Optimizer(settings, seed)
+        return _core.Optimizer(settings, seed, context)
     except _core.Error as error:
         name, colon, rest = str(error).partition(":")
         raise _core.Error(_ARGUMENTS.get(name, name) + colon + rest) from None
@@ -39,8 +40,10 @@ class Group:
     def __init__(self, params, settings, seed, weights):
         self.params, self.settings, self.seed, self.weights = params, settings, seed, weights
         self.core = None
+        self.context = None  # of the device where the core is; None on the host
         self.saved = None  # (steps, pieces) with which the next core starts
-        self.last = {}
+        self._last = {}  # None: ask the core
+        self.values = {}  # {index: float32 tensor on a device whose memory the core uses}
         self.taking_part = [False] * len(params)
         self._let_in()
 
@@ -50,25 +53,57 @@ class Group:
         for i, p in enumerate(self.params):
             if not self.taking_part[i] and (p.requires_grad or p.grad is not None):
                 _require_room(p, self.weights, f"params[{i}]")
-                _write(p, _rounded(p, self.weights, f"params[{i}]"))
+                self._round(i)
                 self.taking_part[i] = found = True
         return found
+
+    def _round(self, i):
+        """Rounds a parameter to the format of the weights."""
+        p = self.params[i]
+        if p.is_cuda:
+            with torch.no_grad():
+                p.copy_(round(_packed(p), self.weights, overflow="saturate"))
+        else:
+            _write(p, _rounded(p, self.weights, f"params[{i}]"))
 
     def prepare(self, settings):
         """Makes the core anew if there is none, if a setting or who takes part has changed."""
         if self.core is not None:
             self._check_unchanged()
         before = list(self.taking_part)
-        changed = self._let_in() or settings != self.settings
+        context = self._context()
+        changed = self._let_in() or settings != self.settings or context is not self.context
         if self.core is None or changed:
             self._keep_state()
-            self.settings = settings
+            self.settings, self.context = settings, context
             self.core = self._make_core(self.saved, before)
+
+    def _context(self):
+        """Returns the context of the parameters' device and its stream; None on the host."""
+        devices = {p.device for p, taking in zip(self.params, self.taking_part) if taking}
+        if not any(device.type == "cuda" for device in devices):
+            return None
+        if len(devices) > 1:
+            raise ValueError(
+                "params: are on several devices: " + ", ".join(sorted(map(str, devices)))
+            )
+        i = self.taking_part.index(True)
+        return _device.shared_context(self.params[i], f"params[{i}]")
 
     def _make_core(self, saved, had_state):
         """A core that continues from a state, in which the parameters `had_state` have theirs."""
-        core = new_core(self.settings, self.seed % (1 << 64))
+        core = new_core(self.settings, self.seed % (1 << 64), self.context)
+        self.values = {}
         for i, p in enumerate(self.params):
+            if self.context is not None:
+                taking = self.taking_part[i]
+                values = self.values[i] = _packed(p if taking else p.new_empty(1, 0))
+                if not taking:
+                    core.add_borrowed(str(i), False, 1, 0, self._shown(values, i))
+                    continue
+                shape = matrix_shape(p.shape)
+                core.add_borrowed(str(i), p.ndim > 1, *shape, self._shown(values, i))
+                continue
             if not self.taking_part[i]:
                 core.add(str(i), False, 1, 0, _NO_VALUES)  # keeps the numbers of the others
                 continue
@@ -82,6 +117,9 @@ class Group:
         return core
 
     def _check_unchanged(self):
+        if self.context is not None:
+            self._require_memory()
+            return
         for i, p in enumerate(self.params):
             if not self.taking_part[i]:
                 continue
@@ -93,22 +131,58 @@ class Group:
                     f"optimizer.load_state_dict(optimizer.state_dict())"
                 )
 
+    @staticmethod
+    def _shown(x, i):
+        """Returns a packed tensor of a device as the core takes it."""
+        return _device.library_of(x, f"params[{i}]").shown(x)
+
+    def _require_memory(self):
+        """Makes the core anew for parameters of a device that lie elsewhere now."""
+        for i, values in self.values.items():
+            p = self.params[i]
+            if self.taking_part[i] and p.dtype == torch.float32 and p.data_ptr() != values.data_ptr():
+                self._last = self.last
+                self._keep_state()
+                self.core = None
+                return
+
+    @property
+    def last(self):
+        """Returns the numbers of the last step. Waits for a device."""
+        if self._last is None:
+            skipped, finite, norm, *_ = self.core.last()
+            self._last = {"skipped": skipped, "finite": finite, "gradient_norm": norm}
+        return self._last
+
     def step(self, lr):
         """Takes a step with the gradients that there are. Parameters without one stay."""
         moving = [i for i, p in enumerate(self.params) if p.grad is not None]
         if not moving:
-            self.last = {"skipped": True, "finite": True, "gradient_norm": 0.0}
+            self._last = {"skipped": True, "finite": True, "gradient_norm": 0.0}
             return
         gradients = {}
         for i in moving:
             gradient = self.params[i].grad
             if gradient.layout != torch.strided:
                 raise TypeError(f"params[{i}].grad: expected a dense tensor, found {gradient.layout}")
-            gradients[str(i)], _ = float32_of(gradient, f"params[{i}].grad")
-        skipped, finite, norm, _, _ = self.core.step(lr, gradients)
-        self.last = {"skipped": skipped, "finite": finite, "gradient_norm": norm}
+            if self.context is None:
+                gradients[str(i)], _ = float32_of(gradient, f"params[{i}].grad")
+            else:
+                gradients[str(i)] = self._shown(_packed(gradient), i)
+        self.core.step(lr, gradients)
+        self._last = None
         for i in moving:
-            _write(self.params[i], self.core.weights(str(i)).reshape(self.params[i].shape))
+            self._show(i)
+
+    def _show(self, i):
+        """Makes PyTorch see what a step has written."""
+        p = self.params[i]
+        if self.context is None:
+            _write(p, self.core.weights(str(i)).reshape(p.shape))
+        elif self.values[i].data_ptr() == p.data_ptr():
+            torch.autograd.graph.increment_version(p)
+        else:
+            p.copy_(self.values[i])
 
     def bytes(self):
         return dict(zip(("m", "v", "weights", "other"), self.core.bytes()))
@@ -147,6 +221,7 @@ class Group:
             raise ValueError(f"state_dict: expected shapes {shapes}, found {saved['shapes']}")
         if saved["pieces"]:
             taking_part, self.taking_part = self.taking_part, _taking_part(saved)
+            self.context = self._context()
             try:
                 self._make_core(_pieces(saved), self.taking_part)
             except ValueError as error:
@@ -158,7 +233,7 @@ class Group:
         """Continues from a state that `check` accepts, with the parameters as they are then."""
         self.saved = _pieces(saved) if saved["pieces"] else None
         self.taking_part = _taking_part(saved)
-        self.core = None
+        self.core, self._last = None, {}
 
 
 def _taking_part(saved):
@@ -203,6 +278,11 @@ def _rounded(p, format, name):
     out = np.empty(array.shape, np.float32)
     _core.round(plan, array, out)
     return out
+
+
+def _packed(x):
+    """Returns a tensor of a device as float32 without gaps: itself, if it is that."""
+    return x.detach().float().contiguous()
 
 
 @torch.no_grad()

@@ -71,7 +71,8 @@ class Watch:
                      effectively [FP4AllTheWay]
 
     `quantised` are measures of what converted layers themselves quantise, with their own formats and
-    scales, delayed scales too. An operand that is quantised once for two GEMMs has one row.
+    scales, delayed scales too. An operand that is quantised once for two GEMMs has one row. On a CUDA
+    device X has no row of the weight gradient where saved codes are dequantised to bf16 at once.
 
     operand          "forward X", "forward W", "input gradient G", "weight gradient G", ...
     format, scaling  of the codes; "tensor delayed": the scale comes from earlier steps

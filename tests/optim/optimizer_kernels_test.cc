@@ -1,0 +1,208 @@
+// The optimiser of a device, with its kernels run on the host: weights, states and results are those
+// of Optimizer, bit for bit.
+#include <gtest/gtest.h>
+
+#include <memory>
+
+#include "numsim/base/error.h"
+#include "numsim/optim/internal/optimizer_at_place.h"
+#include "tests/optim/optimizer_cases.h"
+#include "tests/support/host_runner.h"
+
+namespace numsim::optimizer_cases {
+namespace {
+
+// The optimiser on the host and that of kernels, with parameters of their own.
+class Pair {
+ public:
+  explicit Pair(const OptimizerCase& of) : of_(of) {
+    AddTensors(host_list_);
+    AddTensors(list_);
+    // Weights whose sign of zero matters, and one that is large.
+    for (ParameterList<float>* list : {&host_list_, &list_}) {
+      (*list)[2].value.Span()[3] = -0.0f;
+      (*list)[4].value.Span()[9] = 1e4f;
+    }
+    host_ = std::make_unique<Optimizer>(of_.config, of_.scaler, host_list_, 7);
+    Start();
+  }
+
+  // Takes steps with gradients whose elements are all `value`.
+  void ConstantSteps(uint64_t begin, uint64_t end, float value) {
+    for (ParameterList<float>* list : {&host_list_, &list_}) {
+      for (Parameter<float>& parameter : *list) {
+        std::ranges::fill(parameter.gradient.Span(), value);
+      }
+    }
+    for (uint64_t step = begin; step < end && !testing::Test::HasFailure(); ++step) {
+      SCOPED_TRACE(of_.name + ", step " + std::to_string(step));
+      const OptimizerStep& expected = host_->Step(1e-2, step, of_.measure);
+      there_->Step(1e-2, step, of_.measure, {});
+      ExpectSameStep(there_->Last(), expected);
+      ExpectSameWeights();
+    }
+  }
+
+  void Steps(uint64_t begin, uint64_t end, bool hard) {
+    for (uint64_t step = begin; step < end && !testing::Test::HasFailure(); ++step) {
+      SCOPED_TRACE(of_.name + ", step " + std::to_string(step));
+      SetGradients(step, hard);
+      std::vector<uint8_t> without;
+      if (step % 4 == 3) {
+        without.assign(list_.size(), 0);
+        without[3] = without[6] = 1;
+      }
+      const double rate = step == 5 ? 0 : 1e-2;
+      const OptimizerStep& expected = host_->Step(rate, step, of_.measure, without);
+      there_->Step(rate, step, of_.measure, without);
+      ExpectSameStep(there_->Last(), expected);
+      EXPECT_EQ(there_->LossScale(), host_->LossScale());
+      ExpectSameWeights();
+    }
+    ExpectSameState(SaveThere(), host_->Save());
+  }
+
+  // Goes on with the state that the host saved, in a new optimiser.
+  void Move() {
+    const std::vector<NamedBytes> state = host_->Save();
+    Start();
+    StateReader reader(state);
+    there_->Restore(reader);
+    std::array<double, 3> scaler{};
+    reader.Read("loss_scaler", std::span<double>(scaler));
+    reader.CheckAllFound();
+    there_->SetScaler(
+        {scaler[0], static_cast<uint64_t>(scaler[1]), static_cast<uint64_t>(scaler[2])});
+    for (size_t i = 0; i < list_.size(); ++i) {
+      CopyMatrix<float>(host_list_[i].value.View(), list_[i].value.View());
+    }
+    ExpectSameState(SaveThere(), state);
+  }
+
+  ParameterList<float>& host_list() { return host_list_; }
+  ParameterList<float>& list() { return list_; }
+  OptimizerAtPlace& there() { return *there_; }
+  Optimizer& host() { return *host_; }
+
+ private:
+  void Start() {
+    there_ = std::make_unique<OptimizerAtPlace>(of_.config, of_.scaler, list_, 7, MakeHostRunner());
+  }
+  void SetGradients(uint64_t step, bool hard) {
+    for (size_t i = 0; i < list_.size(); ++i) {
+      const std::vector<float> gradient = GradientOf(step, i, list_[i].Elements(), hard);
+      CopyMatrix<float>(gradient, host_list_[i].gradient.View());
+      CopyMatrix<float>(gradient, list_[i].gradient.View());
+    }
+  }
+  void ExpectSameWeights() {
+    for (size_t i = 0; i < list_.size(); ++i) {
+      SCOPED_TRACE(list_[i].name);
+      ExpectSameFloats(ToVector(list_[i].value.View()), ToVector(host_list_[i].value.View()));
+    }
+  }
+  std::vector<NamedBytes> SaveThere() {
+    std::vector<NamedBytes> state = there_->Save();
+    const LossScaler::State scaler = there_->Scaler();
+    const std::array<double, 3> numbers = {scaler.scale,
+                                           static_cast<double>(scaler.taken_in_row),
+                                           static_cast<double>(scaler.skipped)};
+    state.push_back(SaveValues("loss_scaler", std::span<const double>(numbers)));
+    return state;
+  }
+
+  OptimizerCase of_;
+  ParameterList<float> host_list_{5}, list_{5};
+  std::unique_ptr<Optimizer> host_;
+  std::unique_ptr<OptimizerAtPlace> there_;
+};
+
+void Compare(const std::vector<OptimizerCase>& cases, bool hard) {
+  for (const OptimizerCase& each : cases) {
+    SCOPED_TRACE(each.name);
+    Pair pair(each);
+    pair.Steps(0, 2, hard);
+    pair.there().SetOnlyWriter(true);
+    pair.Steps(2, 6, hard);
+    pair.Move();
+    pair.Steps(6, 8, hard);
+    if (testing::Test::HasFailure()) return;
+  }
+}
+
+TEST(OptimizerKernels, EveryMomentGivesTheBitsOfTheHost) { Compare(MomentCases(), false); }
+TEST(OptimizerKernels, EveryUpdateRuleGivesTheBitsOfTheHost) { Compare(WeightCases(), false); }
+TEST(OptimizerKernels, DecisionsAreThoseOfTheHost) { Compare(DecisionCases(), true); }
+
+TEST(OptimizerKernels, WeightsThatAreNotFiniteStay) {
+  for (const char* const rule : {"naive", "kahan", "split-master", "master-fp32", "stochastic"}) {
+    OptimizerCase each{rule, {}, {}};
+    each.config.weights = ParseFormat("bf16");
+    each.config.update = ParseUpdateRule(rule);
+    Pair pair(each);
+    pair.Steps(0, 2, false);
+    for (ParameterList<float>* list : {&pair.host_list(), &pair.list()}) {
+      (*list)[5].value.Span()[100] = std::numeric_limits<float>::infinity();
+      (*list)[8].value.Span()[7] = std::numeric_limits<float>::quiet_NaN();
+    }
+    pair.Steps(2, 4, false);
+    if (HasFailure()) return;
+    EXPECT_EQ(pair.there().Last().tensors[5].weights.status, UpdateStatus::kNonfinite);
+  }
+}
+
+// The moments grow for ten steps before they overflow.
+TEST(OptimizerKernels, MomentsThatOverflowStopTheWeights) {
+  for (const char* const kind : {"sgd", "adamw", "lion"}) {
+    OptimizerCase each{kind, {}, {.kind = LossScaling::kTensor, .initial = 1}};
+    each.config.kind = ParseOptimizerKind(kind);
+    Pair pair(each);
+    pair.ConstantSteps(0, 20, 5e37f);
+    if (HasFailure()) return;
+    const UpdateStatus status = pair.there().Last().tensors[0].weights.status;
+    EXPECT_EQ(status == UpdateStatus::kNonfinite, std::string(kind) == "sgd");
+  }
+}
+
+// Gradients may be in other memory at each step, and weights in that of somebody else.
+TEST(OptimizerKernels, MemoryMayBeBorrowed) {
+  std::vector<float> weights(5000, 1),
+      gradients[2] = {std::vector<float>(5000, 1), std::vector<float>(5000, -1)};
+  ParameterList<float> list(1, InitialValues::kMeans);
+  Parameter<float>& parameter =
+      list.AddBorrowed("w", ParameterRole::kMatrix, MatrixSpan<float>(weights.data(), 50, 100), {});
+  const OptimizerConfig config;
+  OptimizerAtPlace optimizer(config, {}, list, 7, MakeHostRunner());
+  for (size_t step = 0; step < 4; ++step) {
+    parameter.gradient.Borrow(MatrixSpan<float>(gradients[step % 2].data(), 50, 100));
+    parameter.gradient.Resize(50, 100);
+    optimizer.Step(1e-2, step, false, {});
+    EXPECT_EQ(optimizer.Last().tensors[0].weights.moved, 5000u);
+  }
+  EXPECT_NE(weights[4999], 1);
+  // A tensor that takes no part needs no gradient.
+  parameter.gradient = Buffer<float>();
+  optimizer.Step(1e-2, 4, false, std::vector<uint8_t>{1});
+  EXPECT_TRUE(optimizer.Last().tensors[0].skipped);
+  EXPECT_THROW(optimizer.Step(1e-2, 5, false, {}), Error);
+}
+
+TEST(OptimizerKernels, WhatADeviceLacksIsNamed) {
+  const auto error_of = [](const OptimizerConfig& config) -> std::string {
+    try {
+      CheckOptimizerAtPlace(config);
+    } catch (const Error& error) {
+      return error.what();
+    }
+    return "";
+  };
+  OptimizerConfig config;
+  EXPECT_EQ(error_of(config), "");
+  config.update = ParseUpdateRule("master-fp16-scaled");
+  EXPECT_NE(error_of(config).find("no rule master-fp16-scaled"), std::string::npos);
+  config.update = ParseUpdateRule("note-as-printed");
+  EXPECT_NE(error_of(config).find("no rule note-as-printed"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace numsim::optimizer_cases
