@@ -95,20 +95,16 @@ class Group:
         core = new_core(self.settings, self.seed % (1 << 64), self.context)
         self.values = {}
         for i, p in enumerate(self.params):
-            if self.context is not None:
-                taking = self.taking_part[i]
-                values = self.values[i] = _packed(p if taking else p.new_empty(1, 0))
-                if not taking:
-                    core.add_borrowed(str(i), False, 1, 0, self._shown(values, i))
-                    continue
-                shape = matrix_shape(p.shape)
-                core.add_borrowed(str(i), p.ndim > 1, *shape, self._shown(values, i))
-                continue
-            if not self.taking_part[i]:
-                core.add(str(i), False, 1, 0, _NO_VALUES)  # keeps the numbers of the others
-                continue
-            value = _rounded(p, self.weights, f"params[{i}]")
-            core.add(str(i), p.ndim > 1, *matrix_shape(p.shape), value)
+            # A parameter that takes no part has no elements here, and the others keep their numbers.
+            taking = self.taking_part[i]
+            shape = matrix_shape(p.shape) if taking else (1, 0)
+            is_matrix = taking and p.ndim > 1
+            if self.context is None:
+                value = _rounded(p, self.weights, f"params[{i}]") if taking else _NO_VALUES
+                core.add(str(i), is_matrix, *shape, value)
+            else:
+                values = self.values[i] = _packed(p if taking else p.new_empty(shape))
+                core.add_borrowed(str(i), is_matrix, *shape, self._shown(values, i))
         if saved is not None:
             steps, pieces = saved
             new = {str(i) for i, had in enumerate(had_state) if not had}
