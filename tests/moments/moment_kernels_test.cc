@@ -9,6 +9,7 @@
 #include "numsim/backend/shared/kernel_threads.h"
 #include "numsim/moments/shared/moment_at_place.h"
 #include "tests/moments/moment_cases.h"
+#include "tests/support/moment_loss.h"
 
 namespace numsim::moment_test {
 namespace {
@@ -60,14 +61,6 @@ class KernelStore {
   bool ascending_;
 };
 
-void ExpectSame(const MomentLoss& a, const MomentLoss& b) {
-  EXPECT_EQ(a.nonzero, b.nonzero);
-  EXPECT_EQ(a.flushed, b.flushed);
-  EXPECT_EQ(a.saturated, b.saturated);
-  EXPECT_EQ(a.signal_square, b.signal_square);
-  EXPECT_EQ(a.error_square, b.error_square);
-}
-
 // Stores the data twice, so that old codes are replaced.
 void Compare(const std::string& text, std::string_view kind, size_t n) {
   SCOPED_TRACE(text + " " + std::string(kind) + " n " + std::to_string(n));
@@ -81,7 +74,7 @@ void Compare(const std::string& text, std::string_view kind, size_t n) {
     const MomentLoss loss = host.Store(values, {seed, 7}, true);
     kernels.Store(values, {seed, 7});
     ASSERT_EQ(kernels.Save(), host.Save());
-    ExpectSame(kernels.Loss(values), loss);
+    ExpectSameLoss(kernels.Loss(values), loss);
     const std::vector<float> expected = LoadAll(host), loaded = kernels.Load();
     for (size_t i = 0; i < n; ++i) {
       ASSERT_TRUE(SameBits(loaded[i], expected[i])) << i;

@@ -5,6 +5,7 @@
 #include <limits>
 
 #include "numsim/random/distributions.h"
+#include "tests/support/moment_loss.h"
 
 namespace numsim::optimizer_cases {
 namespace {
@@ -175,14 +176,6 @@ void ExpectSameFloats(const std::vector<float>& actual, const std::vector<float>
 }
 
 namespace {
-
-void ExpectSameLoss(const MomentLoss& actual, const MomentLoss& expected) {
-  EXPECT_EQ(actual.nonzero, expected.nonzero);
-  EXPECT_EQ(actual.flushed, expected.flushed);
-  EXPECT_EQ(actual.saturated, expected.saturated);
-  EXPECT_EQ(actual.signal_square, expected.signal_square);
-  EXPECT_EQ(actual.error_square, expected.error_square);
-}
 
 void ExpectSameOutcome(const UpdateOutcome& actual, const UpdateOutcome& expected) {
   EXPECT_EQ(ToString(actual.status), ToString(expected.status));
