@@ -141,11 +141,11 @@ ClaimSpec HighBeta2CostsAtLargeRate() {
           "valid_loss at the first of --axis-beta2 minus at the second, AdamW, largest of --lrs") +
       kGuess;
   claim.margin = LossMargin("nats");
-  const ClaimAxis& axis = kAxes[2];
+  constexpr const ClaimAxis& kAxis = kAxes[2];
   claim.evidence = AtEnds(
-      axis,
-      [axis](const auto& settings, const auto& tables, const auto& /*least*/, const auto& most) {
-        const auto [low, high] = LowThenHigh(settings, axis, most);
+      kAxis,
+      [](const auto& settings, const auto& tables, const auto& /*least*/, const auto& most) {
+        const auto [low, high] = LowThenHigh(settings, kAxis, most);
         return Compare(tables, {{high, low}}, Loss);
       });
   return claim;

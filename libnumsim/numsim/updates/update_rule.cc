@@ -165,25 +165,6 @@ UpdateOutcome ApplyOnHost(const UpdateRule& rule,
   return TakeStep(job, all, scan.update_square, groups);
 }
 
-// Takes the step on the calling thread's device, with copies of everything, under backend cuda.
-UpdateOutcome ApplyOffloaded(const UpdateRule& rule,
-                             const WeightUpdate& step,
-                             RandomStream random,
-                             UpdateState& state,
-                             MatrixSpan<float> new_weights) {
-  OffloadedCall call;
-  WeightUpdate step_there = step;
-  step_there.weights = call.In(step.weights);
-  step_there.update = call.In(step.update);
-  UpdateState state_there = state.CopiedTo(call.place());
-  const MatrixSpan<float> there = call.Room<float>(new_weights.Shape());
-  const UpdateOutcome outcome = ApplyUpdateOnDevice(rule, step_there, random, state_there, there);
-  call.Out(there, new_weights);
-  CopyMatrix<float>(state_there.values.View(), state.values.View());
-  CopyMatrix<uint16_t>(state_there.words.View(), state.words.View());
-  return outcome;
-}
-
 // Takes the step by a rule that does not need `groups`: on a device, or as TakeNaiveInPlace. Returns
 // no outcome if the step is one for ApplyOnHost.
 std::optional<UpdateOutcome> TakeWhole(const UpdateRule& rule,
@@ -201,7 +182,7 @@ std::optional<UpdateOutcome> TakeWhole(const UpdateRule& rule,
       return ApplyUpdateOnDevice(rule, step, random, state, new_weights);
     }
     if (UsesDevice() && step.weights.Elements() > 0 && ServesOnDevice(rule, step.format)) {
-      return ApplyOffloaded(rule, step, random, state, new_weights);
+      return ApplyUpdateOffloaded(rule, step, random, state, new_weights);
     }
   }
   return std::nullopt;

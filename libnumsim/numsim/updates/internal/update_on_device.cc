@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "numsim/backend/device_context.h"
+#include "numsim/backend/shared/offload.h"
 #include "numsim/base/shared/float_environment.h"
 #include "numsim/formats/decode.h"
 #include "numsim/updates/internal/matched_search_device.h"
@@ -280,6 +281,24 @@ UpdateOutcome ApplyUpdateOnDevice(const UpdateRule& rule,
     return {.status = UpdateStatus::kZeroUpdate, .alpha = idle_alpha};
   }
   return Take(scan, job, step, memory, stream);
+}
+
+UpdateOutcome ApplyUpdateOffloaded(const UpdateRule& rule,
+                                   const WeightUpdate& step,
+                                   RandomStream random,
+                                   UpdateState& state,
+                                   MatrixSpan<float> new_weights) {
+  OffloadedCall call;
+  WeightUpdate step_there = step;
+  step_there.weights = call.In(step.weights);
+  step_there.update = call.In(step.update);
+  UpdateState state_there = state.CopiedTo(call.place());
+  const MatrixSpan<float> there = call.Room<float>(new_weights.Shape());
+  const UpdateOutcome outcome = ApplyUpdateOnDevice(rule, step_there, random, state_there, there);
+  call.Out(there, new_weights);
+  CopyMatrix<float>(state_there.values.View(), state.values.View());
+  CopyMatrix<uint16_t>(state_there.words.View(), state.words.View());
+  return outcome;
 }
 
 }  // namespace numsim

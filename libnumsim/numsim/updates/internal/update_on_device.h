@@ -16,4 +16,11 @@ UpdateOutcome ApplyUpdateOnDevice(const UpdateRule& rule,
                                   UpdateState& state,
                                   MatrixSpan<float> new_weights);
 
+// Does the same for weights of the host on the calling thread's device, with copies of everything.
+UpdateOutcome ApplyUpdateOffloaded(const UpdateRule& rule,
+                                   const WeightUpdate& step,
+                                   RandomStream random,
+                                   UpdateState& state,
+                                   MatrixSpan<float> new_weights);
+
 }  // namespace numsim
