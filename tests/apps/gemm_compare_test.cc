@@ -152,9 +152,9 @@ TEST_F(GemmCompare, NansAreEqualUnlessTheirBitsAreAskedFor) {
 }
 
 TEST_F(GemmCompare, NumbersAndNansAreNotComparable) {
-  constexpr float kInf = std::numeric_limits<float>::infinity();
+  constexpr float kInfinity = std::numeric_limits<float>::infinity();
   PutFactors(NAN, 1);
-  const Outcome outcome = Compare({NAN, 7, NAN, kInf, 2, NAN});
+  const Outcome outcome = Compare({NAN, 7, NAN, kInfinity, 2, NAN});
   EXPECT_EQ(outcome.exit_code, 1);
   EXPECT_THAT(outcome.out, HasSubstr("first difference  (0, 1): expected nan"));
   EXPECT_THAT(outcome.out, HasSubstr("not comparable    3 differing elements"));

@@ -544,16 +544,16 @@ TEST(GrowingData, RepeatsTheFirstBatchesUntilTheChange) {
     const Settings settings = TinySettings({{"shapes", "64"}});
     const TrainConfig config = ConfigOf(settings, With(TinyArm(), &Arm::model, model), 0);
     const std::shared_ptr<const DataSource> all = OpenData(config.data);
-    constexpr uint64_t kChange = 8, kOld = 3;
-    const std::shared_ptr<const DataSource> growing = GrowingData(all, kChange, kOld);
+    constexpr uint64_t kGrowth = 8, kOld = 3;
+    const std::shared_ptr<const DataSource> growing = GrowingData(all, kGrowth, kOld);
     Batch batch, expected;
     std::set<std::vector<int32_t>> different;
     for (uint64_t i = 0; i < 40; ++i) {  // several epochs of shapes
       growing->TrainBatch(9, i, 4, 16, batch);
-      all->TrainBatch(9, i < kChange ? i % kOld : i, 4, 16, expected);
+      all->TrainBatch(9, i < kGrowth ? i % kOld : i, 4, 16, expected);
       ExpectSameBatch(batch, expected);
-      if (i < kChange) different.insert(batch.tokens);
-      if (i == kChange - 1) {
+      if (i < kGrowth) different.insert(batch.tokens);
+      if (i == kGrowth - 1) {
         EXPECT_EQ(different.size(), kOld);
       }
     }

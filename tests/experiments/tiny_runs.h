@@ -8,8 +8,8 @@ namespace numsim::experiments {
 
 // Returns the options of a tiny run of the experiment, which must be one of the list.
 inline const std::map<std::string, std::string>& TinyRun(const std::string& experiment) {
-  using Overrides = std::map<std::string, std::string>;
-  static const std::map<std::string, Overrides> runs = {
+  using OptionTexts = std::map<std::string, std::string>;
+  static const std::map<std::string, OptionTexts> runs = {
       {"feature-statistics",
        {{"sizes", "2x16"},
         {"layer-scales", "none,0"},

@@ -28,7 +28,10 @@ constexpr size_t kStreamedElements = size_t{1} << 24;
 
 // Returns the place of arrays of equal sizes.
 template <typename In, typename Out>
-Place CheckArrays(MatrixSpan<In> in, MatrixSpan<Out> out, const char* function, const char* name) {
+Place CheckArrays(const MatrixSpan<In>& in,
+                  const MatrixSpan<Out>& out,
+                  const char* function,
+                  const char* name) {
   RequireSize(out.Elements(), in.Elements(), function, name);
   NUMSIM_REQUIRE(in.Contiguous() && out.Contiguous(),
                  "{}: a stride of {} and {}, expected {} and {}",
@@ -41,7 +44,7 @@ Place CheckArrays(MatrixSpan<In> in, MatrixSpan<Out> out, const char* function, 
 }
 
 template <typename In, typename Code>
-Place CheckEncode(const EncodePlan& plan, MatrixSpan<In> in, MatrixSpan<Code> codes) {
+Place CheckEncode(const EncodePlan& plan, const MatrixSpan<In>& in, const MatrixSpan<Code>& codes) {
   RequireCodeBytes(sizeof(Code), plan.format.Bits(), "Encode", "codes");
   return CheckArrays(in, codes, "Encode", "codes");
 }
@@ -52,7 +55,7 @@ constexpr size_t kChunk = size_t{1} << 26;
 // Calls run(begin, from, to) for consecutive chunks of host arrays, with copies of them on the
 // device. `in` is empty if the results depend on nothing.
 template <typename In, typename Out, typename Body>
-void InChunks(MatrixSpan<const In> in, MatrixSpan<Out> out, const Body& run) {
+void InChunks(const MatrixSpan<const In>& in, const MatrixSpan<Out>& out, const Body& run) {
   const size_t n = out.Elements();
   const MatrixSpan<Out> results = out.As(1, n);
   for (size_t begin = 0; begin < n; begin += kChunk) {
@@ -80,8 +83,8 @@ void EncodeOneThread(
 
 template <typename Code>
 void EncodeArray(const EncodePlan& plan,
-                 MatrixSpan<const float> in,
-                 MatrixSpan<Code> codes,
+                 const MatrixSpan<const float>& in,
+                 const MatrixSpan<Code>& codes,
                  const ArrayRandom& random) {
   const Place place = CheckEncode(plan, in, codes);
   if constexpr (NUMSIM_HAVE_CUDA) {
@@ -99,8 +102,8 @@ void EncodeArray(const EncodePlan& plan,
 
 template <typename Code>
 void EncodeF64Array(const EncodePlan& plan,
-                    MatrixSpan<const double> in,
-                    MatrixSpan<Code> codes,
+                    const MatrixSpan<const double>& in,
+                    const MatrixSpan<Code>& codes,
                     const ArrayRandom& random) {
   const Place place = CheckEncode(plan, in, codes);
   if constexpr (NUMSIM_HAVE_CUDA) {
@@ -140,7 +143,9 @@ void DecodeOneThread(
 }
 
 template <typename Code>
-void DecodeArray(const FormatSpec& format, MatrixSpan<const Code> codes, MatrixSpan<float> out) {
+void DecodeArray(const FormatSpec& format,
+                 const MatrixSpan<const Code>& codes,
+                 const MatrixSpan<float>& out) {
   RequireCodeBytes(sizeof(Code), format.Bits(), "Decode", "codes");
   const Place place = CheckArrays(codes, out, "Decode", "out");
   if constexpr (NUMSIM_HAVE_CUDA) {
@@ -166,8 +171,8 @@ uint32_t EncodeOne(const EncodePlan& plan, double x, uint32_t random) {
 // Calls store(i, the code of in[i] under words[i]) for each element.
 template <typename Float, typename Store>
 void EachWithBits(const EncodePlan& plan,
-                  MatrixSpan<const Float> in,
-                  MatrixSpan<const uint32_t> words,
+                  const MatrixSpan<const Float>& in,
+                  const MatrixSpan<const uint32_t>& words,
                   const Store& store) {
   ParallelFor(in.Elements(), 1 << 12, [&](size_t begin, size_t end) {
     for (size_t i = begin; i < end; ++i) store(i, EncodeOne(plan, in.data[i], words.data[i]));
@@ -177,56 +182,62 @@ void EachWithBits(const EncodePlan& plan,
 }  // namespace
 
 void Encode(const EncodePlan& plan,
-            MatrixSpan<const float> in,
-            MatrixSpan<uint8_t> codes,
+            const MatrixSpan<const float>& in,
+            const MatrixSpan<uint8_t>& codes,
             const ArrayRandom& random) {
   EncodeArray(plan, in, codes, random);
 }
 
 void Encode(const EncodePlan& plan,
-            MatrixSpan<const float> in,
-            MatrixSpan<uint16_t> codes,
+            const MatrixSpan<const float>& in,
+            const MatrixSpan<uint16_t>& codes,
             const ArrayRandom& random) {
   EncodeArray(plan, in, codes, random);
 }
 
 void Encode(const EncodePlan& plan,
-            MatrixSpan<const float> in,
-            MatrixSpan<uint32_t> codes,
+            const MatrixSpan<const float>& in,
+            const MatrixSpan<uint32_t>& codes,
             const ArrayRandom& random) {
   EncodeArray(plan, in, codes, random);
 }
 
 void Encode(const EncodePlan& plan,
-            MatrixSpan<const double> in,
-            MatrixSpan<uint8_t> codes,
+            const MatrixSpan<const double>& in,
+            const MatrixSpan<uint8_t>& codes,
             const ArrayRandom& random) {
   EncodeF64Array(plan, in, codes, random);
 }
 
 void Encode(const EncodePlan& plan,
-            MatrixSpan<const double> in,
-            MatrixSpan<uint16_t> codes,
+            const MatrixSpan<const double>& in,
+            const MatrixSpan<uint16_t>& codes,
             const ArrayRandom& random) {
   EncodeF64Array(plan, in, codes, random);
 }
 
 void Encode(const EncodePlan& plan,
-            MatrixSpan<const double> in,
-            MatrixSpan<uint32_t> codes,
+            const MatrixSpan<const double>& in,
+            const MatrixSpan<uint32_t>& codes,
             const ArrayRandom& random) {
   EncodeF64Array(plan, in, codes, random);
 }
 
-void Decode(const FormatSpec& format, MatrixSpan<const uint8_t> codes, MatrixSpan<float> out) {
+void Decode(const FormatSpec& format,
+            const MatrixSpan<const uint8_t>& codes,
+            const MatrixSpan<float>& out) {
   DecodeArray(format, codes, out);
 }
 
-void Decode(const FormatSpec& format, MatrixSpan<const uint16_t> codes, MatrixSpan<float> out) {
+void Decode(const FormatSpec& format,
+            const MatrixSpan<const uint16_t>& codes,
+            const MatrixSpan<float>& out) {
   DecodeArray(format, codes, out);
 }
 
-void Decode(const FormatSpec& format, MatrixSpan<const uint32_t> codes, MatrixSpan<float> out) {
+void Decode(const FormatSpec& format,
+            const MatrixSpan<const uint32_t>& codes,
+            const MatrixSpan<float>& out) {
   DecodeArray(format, codes, out);
 }
 
@@ -281,8 +292,8 @@ void FakeQuantizeSerial(const EncodePlan& plan,
 }
 
 void FakeQuantize(const EncodePlan& plan,
-                  MatrixSpan<const float> in,
-                  MatrixSpan<float> out,
+                  const MatrixSpan<const float>& in,
+                  const MatrixSpan<float>& out,
                   const ArrayRandom& random) {
   const Place place = CheckArrays(in, out, "FakeQuantize", "out");
   if constexpr (NUMSIM_HAVE_CUDA) {
@@ -300,8 +311,8 @@ void FakeQuantize(const EncodePlan& plan,
 }
 
 void FakeQuantize(const EncodePlan& plan,
-                  MatrixSpan<const double> in,
-                  MatrixSpan<double> out,
+                  const MatrixSpan<const double>& in,
+                  const MatrixSpan<double>& out,
                   const ArrayRandom& random) {
   const Place place = CheckArrays(in, out, "FakeQuantize", "out");
   if constexpr (NUMSIM_HAVE_CUDA) {
@@ -322,9 +333,9 @@ void FakeQuantize(const EncodePlan& plan,
 
 template <typename Float, typename Code>
 void EncodeWithBits(const EncodePlan& plan,
-                    MatrixSpan<const Float> in,
-                    MatrixSpan<Code> codes,
-                    MatrixSpan<const uint32_t> words) {
+                    const MatrixSpan<const Float>& in,
+                    const MatrixSpan<Code>& codes,
+                    const MatrixSpan<const uint32_t>& words) {
   const Place place = CheckEncode(plan, in, codes);
   OnePlace("EncodeWithBits", {place, CheckArrays(in, words, "EncodeWithBits", "words")});
   if constexpr (NUMSIM_HAVE_CUDA) {
@@ -336,9 +347,9 @@ void EncodeWithBits(const EncodePlan& plan,
 
 template <typename Float>
 void FakeQuantizeWithBits(const EncodePlan& plan,
-                          MatrixSpan<const Float> in,
-                          MatrixSpan<Float> out,
-                          MatrixSpan<const uint32_t> words) {
+                          const MatrixSpan<const Float>& in,
+                          const MatrixSpan<Float>& out,
+                          const MatrixSpan<const uint32_t>& words) {
   const Place place = CheckArrays(in, out, "FakeQuantizeWithBits", "out");
   OnePlace("FakeQuantizeWithBits",
            {place, CheckArrays(in, words, "FakeQuantizeWithBits", "words")});
@@ -350,21 +361,25 @@ void FakeQuantizeWithBits(const EncodePlan& plan,
   });
 }
 
-#define NUMSIM_INSTANTIATE_CODE(Float, Code) \
-  template void EncodeWithBits<Float, Code>( \
-      const EncodePlan&, MatrixSpan<const Float>, MatrixSpan<Code>, MatrixSpan<const uint32_t>);
-#define NUMSIM_INSTANTIATE(Float)            \
-  NUMSIM_INSTANTIATE_CODE(Float, uint8_t)    \
-  NUMSIM_INSTANTIATE_CODE(Float, uint16_t)   \
-  NUMSIM_INSTANTIATE_CODE(Float, uint32_t)   \
-  template void FakeQuantizeWithBits<Float>( \
-      const EncodePlan&, MatrixSpan<const Float>, MatrixSpan<Float>, MatrixSpan<const uint32_t>);
+#define NUMSIM_INSTANTIATE_CODE(Float, Code)                                \
+  template void EncodeWithBits<Float, Code>(const EncodePlan&,              \
+                                            const MatrixSpan<const Float>&, \
+                                            const MatrixSpan<Code>&,        \
+                                            const MatrixSpan<const uint32_t>&);
+#define NUMSIM_INSTANTIATE(Float)                                           \
+  NUMSIM_INSTANTIATE_CODE(Float, uint8_t)                                   \
+  NUMSIM_INSTANTIATE_CODE(Float, uint16_t)                                  \
+  NUMSIM_INSTANTIATE_CODE(Float, uint32_t)                                  \
+  template void FakeQuantizeWithBits<Float>(const EncodePlan&,              \
+                                            const MatrixSpan<const Float>&, \
+                                            const MatrixSpan<Float>&,       \
+                                            const MatrixSpan<const uint32_t>&);
 NUMSIM_INSTANTIATE(float)
 NUMSIM_INSTANTIATE(double)
 #undef NUMSIM_INSTANTIATE
 #undef NUMSIM_INSTANTIATE_CODE
 
-void RandomBitsArray(const ArrayRandom& random, int bits, MatrixSpan<uint32_t> out) {
+void RandomBitsArray(const ArrayRandom& random, int bits, const MatrixSpan<uint32_t>& out) {
   NUMSIM_REQUIRE(
       bits >= 1 && bits <= 32, "RandomBitsArray: {} random bits, expected 1 to 32", bits);
   NUMSIM_REQUIRE(
