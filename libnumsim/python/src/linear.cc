@@ -2,6 +2,7 @@
 #include "numsim/linear/linear.h"
 
 #include <fmt/format.h>
+#include <nanobind/stl/pair.h>
 
 #include <algorithm>
 #include <mutex>
@@ -207,6 +208,9 @@ struct HeldSaved {
   std::string recipe;
 };
 
+// Each saved tensor begins at a multiple of 256 bytes of the caller's memory.
+size_t AlignedBytes(size_t bytes) { return (bytes + 255) / 256 * 256; }
+
 // The matrices of a call whose caller owns what is saved: x as a matrix, or its shape alone where
 // Backward does not read it.
 struct LentCall {
@@ -214,7 +218,7 @@ struct LentCall {
   size_t tokens = 0;
   bool bf16 = false;  // the elements of an x that is not there
   PlacedInput w;
-  std::vector<PlacedOutput> memory;  // a piece of uint8 for each of saved_bytes
+  PlacedOutput memory;  // uint8, saved_bytes of them
 
   ConstFloatSpan X(Place place) const {
     if (x.has_value()) return FloatsAt(place, "linear", *x);
@@ -224,9 +228,14 @@ struct LentCall {
   ConstFloatSpan W(Place place) const { return FloatsAt(place, "linear", w); }
   void Attach(const Linear& linear, LinearSaved& saved) const {
     const Place place = linear.place();
+    const MatrixSpan<uint8_t> all = ElementsAt<uint8_t>(place, "linear", memory);
     std::vector<MatrixSpan<uint8_t>> pieces;
-    for (const PlacedOutput& piece : memory) {
-      pieces.push_back(ElementsAt<uint8_t>(place, "linear", piece));
+    size_t at = 0;
+    for (const size_t bytes : linear.SavedBytes(X(place), W(place), /*x_stays=*/true)) {
+      NUMSIM_REQUIRE(at + bytes <= all.Elements(),
+                     "linear: the memory of what is saved is too small");
+      pieces.push_back(all.As(1, all.Elements()).Columns(at, bytes));
+      at += AlignedBytes(bytes);
     }
     linear.Attach(X(place), W(place), /*x_stays=*/true, pieces, saved);
   }
@@ -282,11 +291,19 @@ class HeldLinear {
     });
   }
 
-  // The bytes of memory that a Forward fills for each tensor that it saves.
-  std::vector<size_t> SavedBytes(const PlacedInput& x, const PlacedInput& w) const {
-    const Place place = linear_.place();
-    return linear_.SavedBytes(
-        FloatsAt(place, "linear", x), FloatsAt(place, "linear", w), /*x_stays=*/true);
+  // Returns the bytes of memory that a Forward fills, of x tokens x inputs and w outputs x inputs
+  // (bf16 or float32 in memory), and whether Backward reads x besides.
+  std::pair<size_t, bool> SavedBytes(
+      size_t tokens, size_t inputs, size_t outputs, bool x_bf16, bool w_bf16) const {
+    const auto span = [&](size_t rows, bool bf16) {
+      const Element element = bf16 ? Element::kBfloat16 : Element::kFloat32;
+      return ConstFloatSpan(nullptr, {rows, inputs}, linear_.place(), element);
+    };
+    const std::vector<size_t> pieces =
+        linear_.SavedBytes(span(tokens, x_bf16), span(outputs, w_bf16), /*x_stays=*/true);
+    size_t total = 0;
+    for (const size_t bytes : pieces) total += AlignedBytes(bytes);
+    return {total, pieces.front() == 0 && tokens > 0};
   }
 
   // Forward and Backward at any place, with what is saved in memory of the caller.
@@ -431,7 +448,7 @@ void BindLinear(nb::module_& m) {
              size_t tokens,
              bool bf16,
              const PlacedInput& w,
-             const std::vector<PlacedOutput>& memory) {
+             const PlacedOutput& memory) {
             new (self) LentCall{x, tokens, bf16, w, memory};
           },
           nb::arg("x").noconvert().none(),
@@ -463,11 +480,14 @@ void BindLinear(nb::module_& m) {
            nb::arg("seed"),
            nb::arg("stream"),
            nb::arg("observed") = nb::none())
-      // The same with what is saved in arrays of the caller, uint8, of saved_bytes.
+      // The same with what is saved in an array of the caller, uint8, of saved_bytes.
       .def("saved_bytes",
            &HeldLinear::SavedBytes,
-           nb::arg("x").noconvert(),
-           nb::arg("w").noconvert())
+           nb::arg("tokens"),
+           nb::arg("inputs"),
+           nb::arg("outputs"),
+           nb::arg("x_bf16"),
+           nb::arg("w_bf16"))
       .def("forward_lent",
            &HeldLinear::ForwardLent,
            nb::arg("lent"),

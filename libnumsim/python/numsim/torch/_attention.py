@@ -8,7 +8,7 @@ import torch
 import torch.nn.functional as F
 
 from numsim._linear import LinearRecipe
-from numsim.torch._gemms import HoldsGemms, between_graphs, no_fast_path
+from numsim.torch._gemms import HoldsGemms, no_fast_path
 
 # The products of projections of the input, as torch.nn.functional.multi_head_attention_forward has
 # them: one in self-attention, two where key and value are one tensor, else three.
@@ -46,7 +46,6 @@ class MultiheadAttention(HoldsGemms, torch.nn.MultiheadAttention):
         """The number of products of the input's projections in training mode."""
         return sum(gemms.steps for gemms in self._all_gemms())
 
-    @between_graphs
     def forward(
         self,
         query,

@@ -11,7 +11,7 @@ from numsim._linear import LinearRecipe, RecipeLike, recipe_of, recipe_with
 from numsim._model_recipes import model_recipe, model_recipes, require_usual_mlp
 from numsim._names import did_you_mean
 from numsim.torch._attention import PRODUCTS, MultiheadAttention
-from numsim.torch._gemms import Gemms, between_graphs
+from numsim.torch._gemms import Gemms
 from numsim.torch._layers import (
     NO_RECIPE,
     InputProjection,
@@ -245,8 +245,9 @@ def _stop_watching_for_idle(model):
         del model._numsim_idle
 
 
-@between_graphs
 def _warn_of_idle(model, inputs, output):
+    if torch.compiler.is_compiling():
+        return  # steps are not counted yet: a later pass warns, if one is not compiled
     if "_numsim_idle" not in vars(model) or not model.training:
         return
     idle = [n for n, m in converted_layers(model).items() if m.training and not m.steps]

@@ -1,4 +1,4 @@
-"""The three GEMMs of a linear layer, y = x w^T and its two gradients, as a function of PyTorch."""
+"""The three GEMMs of a linear layer, y = x w^T and its two gradients, and their state."""
 
 from __future__ import annotations
 
@@ -6,25 +6,20 @@ import torch
 
 from numsim import _core, _device, _settings
 from numsim._linear import RecipeLike, recipe_of
+from numsim.torch import _operators
 
 MAX_LAYERS = 4096  # of a model, as `numsim train` numbers the streams of its layers
 _DTYPES = (torch.float32, torch.bfloat16, torch.float16)
+_MOST_WATCHED = 64  # forward passes whose backward passes may still be watched
 _VERSION = 1  # of the tensor that holds the state of layers
-
-
-def between_graphs(function):
-    """Makes torch.compile call a function as it is, between two graphs."""
-    reason = "numsim computes outside of PyTorch"
-    try:
-        return torch.compiler.disable(function, reason=reason)
-    except TypeError:  # PyTorch before 2.7 takes no reason
-        return torch.compiler.disable(function)
 
 
 class Gemms:
     """Computes a layer's products under a recipe, and keeps what one step leaves for the next.
 
-    steps        forward passes in training mode
+    state        int64 on the host: [number of this object, forward passes in training mode]. The
+                 operators take it as an argument that they change, so that compiled code keeps
+                 the order of passes
     watcher      of the next forward pass and its backward pass, or None: it is told what they
                  quantise, `forward(operands)` and `backward(operands, weight gradient or None)`
     """
@@ -32,29 +27,51 @@ class Gemms:
     def __init__(self, recipe: RecipeLike, seed: int, number: int) -> None:
         self.recipe = recipe_of(recipe)
         self.number = _settings.integer(number, "number", 0, MAX_LAYERS - 1)
-        self.steps = 0
         self.watcher = None
         self._before: list[float] = []  # scales before the newest forward pass in training mode
         self._seed = _core.linear_seed(_settings.integer(seed, "seed"))
+        self._start()
+
+    def _start(self, steps=0):
         self._context = None  # of the device where the layer is; None on the host
         self._core = _core.Linear(self.recipe._core)
+        self._watchers = {}  # {step: watcher of its backward pass}
+        self.state = _operators.new_state(self, steps)
+        self.key = _operators.key_of(self.recipe)
+
+    @property
+    def steps(self):
+        """The number of forward passes in training mode."""
+        return int(self.state[1])
+
+    @steps.setter
+    def steps(self, steps):
+        self.state[1] = steps
 
     def product(self, x, w, training):
         """Returns x w^T. Training counts a step and lets delayed scales move on."""
-        _refuse_transforms()
+        if not torch.compiler.is_compiling():
+            _operators.refuse_transforms()
         _check_input(x, w)
-        x = _as_under_autocast(x)
+        return _operators.linear(_as_under_autocast(x), w, self.state, self.key, training)
+
+    def forward(self, x, w, state, training):
+        """Returns the product, what backward needs of it, and its step, outside of autograd.
+
+        Counts the step in `state`, an array with the numbers of `self.state`: compiled code makes
+        copies of that.
+        """
         self._move_to(x)
-        watcher, self.watcher = self.watcher, None
+        step, watcher, self.watcher = int(state[1]), self.watcher, None
         if not training:
-            return self._at(x, w, self.steps, watcher, after=self._core.save())
-        if in_backward() and self.steps > 0:  # a checkpoint repeats the newest forward pass
+            return self._at(x, w, step, watcher, after=self._core.save())
+        if in_backward() and step > 0:  # a checkpoint repeats the newest forward pass
             now = self._core.save()
-            return self._at(x, w, self.steps - 1, watcher, after=now, before=self._before)
+            return self._at(x, w, step - 1, watcher, after=now, before=self._before)
         self._before = self._core.save()
-        y = self._at(x, w, self.steps, watcher)
-        self.steps += 1
-        return y
+        result = self._at(x, w, step, watcher)
+        state[1] = step + 1
+        return result
 
     def _move_to(self, x):
         """Brings the layer to the place of a tensor, and to PyTorch's current stream there."""
@@ -66,14 +83,53 @@ class Gemms:
         self._core, self._context = core, context
 
     def _at(self, x, w, step, watcher, after=(), before=()):
-        """The product at a step. Scales are set to `before` and `after` it, unless empty."""
+        """`forward` at a step. Scales are set to `before` and `after` it, unless empty."""
         if before:
             self._core.restore(before)
-        random = (self._seed, step * MAX_LAYERS + self.number)
-        y = _Product.apply(x, w, self._core, random, watcher)
+        x_matrix, w_matrix = _matrix(x), _matrix(w)
+        y = _room(x_matrix.shape[0], w.shape[0], x)
+        memory = _operators.room_to_save(self.key, x, w)
+        operands = None if watcher is None else []
+        lent = _lent(x_matrix, x_matrix.shape[0], x_matrix, w_matrix, memory)
+        self._core.forward_lent(lent, _shown(y), *self._random(step), operands)
+        if watcher is not None:
+            watcher.forward(operands)
+        self._keep_watcher(step, watcher)
         if after:
             self._core.restore(after)
-        return y
+        y = y.reshape(*x.shape[:-1], w.shape[0]).to(x.dtype)
+        return y, memory, torch.full((1,), step)
+
+    def backward(self, g, w, x, memory, step, needs_x, needs_w):
+        """Returns the gradients of x and w, or None. `x` is None where the memory has all of it."""
+        step = int(step.numpy()[0])
+        watcher = self._watchers.get(step)
+        g_matrix, w_matrix = _matrix(g), _matrix(w)
+        tokens = g_matrix.shape[0]
+        dx = _room(tokens, w.shape[1], g) if needs_x else None
+        dw = _room(*w.shape, w) if needs_w else None
+        operands = None if watcher is None else []
+        lent = _lent(None if x is None else _matrix(x), tokens, g_matrix, w_matrix, memory)
+        results = [None if r is None else _shown(r) for r in (dx, dw)]
+        self._core.backward_lent(lent, _shown(g_matrix), *results, *self._random(step), operands)
+        if watcher is not None:
+            watcher.backward(operands, None if dw is None else dw.float().cpu().numpy())
+        if needs_x:
+            dx = dx.reshape(*g.shape[:-1], w.shape[1]).to(g.dtype)
+        if needs_w:
+            dw = dw.to(w.dtype)
+        return dx, dw
+
+    def _random(self, step):
+        return self._seed, step * MAX_LAYERS + self.number
+
+    def _keep_watcher(self, step, watcher):
+        """Remembers who watches the backward pass of a step."""
+        self._watchers.pop(step, None)
+        if watcher is not None:
+            while len(self._watchers) >= _MOST_WATCHED:
+                del self._watchers[next(iter(self._watchers))]
+            self._watchers[step] = watcher
 
     @property
     def has_state(self):
@@ -90,12 +146,15 @@ class Gemms:
         return {n: (1 / p[0], p[2:]) for n, p in zip(names, pieces)}  # p[1] is being recorded
 
     def __getstate__(self):
-        return {**self.__dict__, "_core": self._core.save(), "_context": None, "watcher": None}
+        own = ("recipe", "number", "_before", "_seed", "steps")
+        return {name: getattr(self, name) for name in own} | {"scales": self._core.save()}
 
     def __setstate__(self, state):
-        self.__dict__.update(state)
-        self._core = _core.Linear(self.recipe._core)
-        self._core.restore(state["_core"])
+        state = dict(state)
+        steps, scales = state.pop("steps"), state.pop("scales")
+        self.__dict__.update(state, watcher=None)
+        self._start(steps)
+        self._core.restore(scales)
 
 
 def pack(all_gemms):
@@ -195,26 +254,6 @@ def _as_under_autocast(x):
     return x.to(torch.get_autocast_dtype(kind))
 
 
-def _refuse(what):
-    raise RuntimeError(
-        f"numsim.torch.Linear: {what}: layers of numsim have first derivatives by backward() and "
-        "torch.autograd.grad only; numsim.torch.revert(model) makes plain layers of them"
-    )
-
-
-def _refuse_transforms():
-    if torch._C._are_functorch_transforms_active():
-        _refuse("does not work under the transforms of torch.func (grad, vmap, jvp, jacrev, ...)")
-    if torch.jit.is_tracing():
-        _refuse("cannot be traced by torch.jit")
-
-
-def _is_batched(x):
-    """Whether a tensor stands for many, as in a backward pass of many gradients at once."""
-    functorch = torch._C._functorch
-    return functorch.is_batchedtensor(x) or functorch.is_legacy_batchedtensor(x)
-
-
 def _matrix(x):
     """Returns a tensor as a packed matrix that _core reads: of float32 or, on a device, bfloat16."""
     x = x.detach().reshape(-1, x.shape[-1])
@@ -239,66 +278,11 @@ def _shown(x):
     return torch.utils.dlpack.to_dlpack(x)
 
 
-def _lent(x, tokens, bf16, w, memory):
-    """Returns what a call reads, and the memory of what it saves, for _core."""
-    x = None if x is None else _shown(x)
-    return _core.LinearLent(x, tokens, bf16, _shown(w), [_shown(piece) for piece in memory])
+def _lent(x, tokens, like_x, w, memory):
+    """Returns what a call reads, and the memory of what it saves, for _core.
 
-
-class _Product(torch.autograd.Function):
-    """y = x w^T with the layer's own forward and backward pass.
-
-    What backward needs is in tensors of PyTorch, so that its hooks, checkpoints and allocator see it.
+    `like_x` is a matrix of the dtype of x.
     """
-
-    @staticmethod
-    def forward(ctx, x, w, core, random, watcher):
-        x_matrix, w_matrix = _matrix(x), _matrix(w)
-        tokens = x_matrix.shape[0]
-        y = _room(tokens, w.shape[0], x)
-        sizes = core.saved_bytes(_shown(x_matrix), _shown(w_matrix))
-        memory = [torch.empty(n, dtype=torch.uint8, device=x.device) for n in sizes]
-        operands = None if watcher is None else []
-        bf16 = x_matrix.dtype == torch.bfloat16
-        lent = _lent(x_matrix, tokens, bf16, w_matrix, memory)
-        core.forward_lent(lent, _shown(y), *random, operands)
-        if watcher is not None:
-            watcher.forward(operands)
-        # No piece for x: backward reads x itself.
-        own = x if x_matrix.data_ptr() == x.data_ptr() else x_matrix
-        kept = [own] if not sizes[0] and tokens else []
-        ctx.save_for_backward(w, *memory, *kept)
-        ctx.pieces, ctx.tokens, ctx.bf16 = len(memory), tokens, bf16
-        ctx.core, ctx.random, ctx.watcher = core, random, watcher
-        ctx.shape, ctx.dtype = x.shape, x.dtype
-        return y.reshape(*x.shape[:-1], w.shape[0]).to(x.dtype)
-
-    @staticmethod
-    def backward(ctx, g):
-        # With create_graph the results would seem to depend on g alone, and not on x and w: second
-        # derivatives would be zero.
-        if torch.is_grad_enabled():
-            _refuse("has no second derivative (create_graph=True, as for a Hessian)")
-        if _is_batched(g):
-            _refuse("takes no batch of gradients (is_grads_batched, vectorize)")
-        w, *rest = ctx.saved_tensors
-        memory, kept = rest[: ctx.pieces], rest[ctx.pieces :]
-        g_matrix, w_matrix = _matrix(g), _matrix(w)
-        needs_x, needs_w = ctx.needs_input_grad[:2]
-        dx = _room(ctx.tokens, w.shape[1], g) if needs_x else None
-        dw = _room(*w.shape, w) if needs_w else None
-        operands = None if ctx.watcher is None else []
-        lent = _lent(_matrix(kept[0]) if kept else None, ctx.tokens, ctx.bf16, w_matrix, memory)
-        results = [None if r is None else _shown(r) for r in (dx, dw)]
-        ctx.core.backward_lent(lent, _shown(g_matrix), *results, *ctx.random, operands)
-        if ctx.watcher is not None:
-            ctx.watcher.backward(operands, None if dw is None else dw.float().cpu().numpy())
-        if needs_x:
-            dx = dx.reshape(ctx.shape).to(ctx.dtype)
-        if needs_w:
-            dw = dw.to(w.dtype)
-        return dx, dw, None, None, None
-
-    @staticmethod
-    def jvp(ctx, *tangents):
-        _refuse("has no forward-mode derivative")
+    x = None if x is None else _shown(x)
+    bf16 = like_x.dtype == torch.bfloat16
+    return _core.LinearLent(x, tokens, bf16, _shown(w), _shown(memory))

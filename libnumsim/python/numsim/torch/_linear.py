@@ -5,7 +5,7 @@ from __future__ import annotations
 import torch
 
 from numsim._linear import LinearRecipe, RecipeLike
-from numsim.torch._gemms import Gemms, HoldsGemms, between_graphs, no_fast_path
+from numsim.torch._gemms import Gemms, HoldsGemms, no_fast_path
 
 
 class Linear(HoldsGemms, torch.nn.Linear):
@@ -32,9 +32,10 @@ class Linear(HoldsGemms, torch.nn.Linear):
     "tensor-cores" chooses modes that tensor cores compute. What backward needs is in tensors of
     PyTorch, which hooks of saved tensors see. A layer may move between devices.
 
-    torch.compile has a graph break at each layer. Under autocast the input is cast to its dtype, as
-    nn.Linear casts it; the weight is quantised as it is. A forward pass that
-    torch.utils.checkpoint repeats is the layer's newest one, with its step and its scales.
+    torch.compile puts the layer into its graph as one operator, torch.ops.numsim.linear, also with
+    fullgraph=True. Under autocast the input is cast to its dtype, as nn.Linear casts it; the weight
+    is quantised as it is. A forward pass that torch.utils.checkpoint repeats is the layer's newest
+    one, with its step and its scales.
     """
 
     def __init__(
@@ -73,7 +74,6 @@ class Linear(HoldsGemms, torch.nn.Linear):
         """
         return self._gemms.scales()
 
-    @between_graphs
     def forward(self, input: torch.Tensor) -> torch.Tensor:
         y = self._gemms.product(input, self.weight, self.training)
         return y if self.bias is None else y + self.bias.to(y.dtype)

@@ -15,7 +15,7 @@ from numsim._formats import FormatLike, format as format_of, warn as warn_caller
 from numsim._quantize import quantize
 from numsim.results import Table
 from numsim.torch._attention import MultiheadAttention
-from numsim.torch._gemms import between_graphs, in_backward
+from numsim.torch._gemms import in_backward
 from numsim.torch._report import LeftOutWarning
 
 COLUMNS = (
@@ -48,6 +48,15 @@ QUANTISED_COLUMNS = (
 _TEXTS = ("layer", "tensor", "operand", "format", "scaling")
 _COUNTS = ("step", "elements", "nonfinite")
 _IN_PROJ = "in_proj."  # before the names of an attention's products
+
+
+def _between_graphs(function):
+    """Makes torch.compile call a function as it is, between two graphs."""
+    reason = "nt.watch records tensors"
+    try:
+        return torch.compiler.disable(function, reason=reason)
+    except TypeError:  # PyTorch before 2.7 takes no reason
+        return torch.compiler.disable(function)
 
 
 class Watch:
@@ -141,19 +150,19 @@ class Watch:
             found.append(f"no gradient came for {', '.join(names)}")
         return "; ".join(found)
 
-    @between_graphs
+    @_between_graphs
     def _begin(self, model, _):
         self._step += model.training
         self._running = True
 
-    @between_graphs
+    @_between_graphs
     def _end(self, *_):
         self._running = False
 
     def _watch_layer(self, name, module):
         gemms = getattr(module, "_gemms", None)
 
-        @between_graphs
+        @_between_graphs
         def before_forward(module, inputs, named):
             if gemms is not None:
                 gemms.watcher = None
@@ -171,7 +180,7 @@ class Watch:
                 return (own, *inputs[1:]), named
             return (), {**named, next(iter(named)): own}
 
-        @between_graphs
+        @_between_graphs
         def after_forward(module, inputs, named, output):
             if not self._records(name, module):
                 return
