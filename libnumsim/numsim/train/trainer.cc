@@ -24,10 +24,6 @@ constexpr Keyword<TrainStatus> kStatuses[] = {
     {"diverged", TrainStatus::kDiverged},
 };
 
-constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
-
-bool IsDue(uint64_t step, uint64_t every) { return every > 0 && step % every == 0; }
-
 double Ratio(double part, double whole) { return whole == 0 ? 0.0 : part / whole; }
 
 double FlushedShare(const MomentLoss& loss) {
@@ -60,29 +56,16 @@ Trainer::Parts::Parts(const TrainConfig& given, std::shared_ptr<const DataSource
   CheckStressPoint(config.stress, *model, batch);
 }
 
-void Trainer::Parts::Diverge(std::string why) {
-  status = TrainStatus::kDiverged;
-  reason = std::move(why);
-}
-
-bool Trainer::Parts::IsLanguageModel() const {
-  return config.model.kind == ModelKind::kLlama || config.model.kind == ModelKind::kGpt;
-}
-
-uint64_t Trainer::Parts::TokensPerStep() const {
-  return config.train.batch * (IsLanguageModel() ? config.model.context : 1);
-}
-
 size_t Trainer::Parts::PartSize() const { return config.train.batch / config.train.accumulate; }
 
 LossSum Trainer::Parts::Validate() {
   const size_t all = data->ValidBatches(PartSize(), config.model.context);
   const size_t limit = config.train.valid_batches;
   const size_t count = limit == 0 ? all : std::min(limit, all);
-  observer.Begin(step, nullptr, nullptr);
+  observer.Begin(course.step, nullptr, nullptr);
   Pass<float> pass;
   pass.seed = config.train.seed;
-  pass.step = step;
+  pass.step = course.step;
   pass.gradients = false;
   pass.observer = observer.ChangesTensors() ? &observer : nullptr;
   // A forward pass updates delayed scales; they are restored below.
@@ -107,57 +90,37 @@ LossSum Trainer::Parts::Validate() {
 }
 
 void Trainer::Parts::RecordValidation() {
-  if (validation.has_value() && validated_at == step) return;
-  validation = Validate();
-  validation_zero_shot = zero_shot;
-  validated_at = step;
-  const bool counts = config.model.kind != ModelKind::kMlp && validation->counted > 0;
-  const double accuracy =
-      counts ? static_cast<double>(validation->correct) / static_cast<double>(validation->counted)
-             : kNan;
-  telemetry.Add(
-      "valid",
-      {step, validation->Mean(), accuracy, zero_shot.has_value() ? zero_shot->Accuracy() : kNan});
+  if (!course.ValidationIsDue(config.train)) return;
+  const LossSum loss = Validate();
+  course.RecordValidation(config, loss, zero_shot, telemetry);
 }
 
-const OptimizerStep& Trainer::Parts::Update(double learning_rate, bool measures) {
-  const uint64_t index = step;
+const OptimizerStep& Trainer::Parts::Update(bool measures) {
   const TimedPart timed(&profile, StepPhase::kOptimiser);
-  const OptimizerStep& result = optimizer->Step(learning_rate, index, measures);
-  if (!result.finite && config.loss_scaler.kind == LossScaling::kNone) {
-    Diverge(fmt::format("step {}: gradients are not finite", index));
-    return result;
-  }
-  ++step;
-  if (losses.Diverged(config.train.diverged_above)) {
-    Diverge(fmt::format("step {}: the mean loss of {} steps, {:.4g}, is above {} times the first",
-                        index,
-                        LossHistory::kRecent,
-                        losses.Recent(),
-                        config.train.diverged_above));
-  } else if (step >= config.train.steps) {
-    status = TrainStatus::kFinished;
-  }
+  const OptimizerStep& result =
+      optimizer->Step(config.schedule.At(course.step), course.step, measures);
+  course.EndStep(config.train, result.finite || config.loss_scaler.kind != LossScaling::kNone);
   return result;
 }
 
 void Trainer::Parts::MakeBatch(size_t part, Batch& result) const {
   data->TrainBatch(DeriveSeed(config.train.seed, RandomPurpose::kShuffle),
-                   step * config.train.accumulate + part,
+                   course.step * config.train.accumulate + part,
                    PartSize(),
                    config.model.context,
                    result);
   StretchInputs(config.stress.input_tail, result);
-  ScaleInputs(config.stress.ContrastFactor(step), result);
+  ScaleInputs(config.stress.ContrastFactor(course.step), result);
 }
 
 PassObserver<float>* Trainer::Parts::Observe(size_t part, bool measures) {
   const size_t parts = config.train.accumulate;
   const bool is_last = part + 1 == parts;
   measures = measures && is_last;
-  const bool measures_what_if = is_last && IsDue(step, config.what_if.every);
-  observer.Begin(step, measures ? &telemetry : nullptr, &profile, guest);
-  what_if->Begin(step, step * parts + part, measures_what_if ? &telemetry : nullptr, &profile);
+  const bool measures_what_if = is_last && IsDue(course.step, config.what_if.every);
+  observer.Begin(course.step, measures ? &telemetry : nullptr, &profile, guest);
+  what_if->Begin(
+      course.step, course.step * parts + part, measures_what_if ? &telemetry : nullptr, &profile);
   if (what_if->IsNeeded(measures_what_if)) return &*what_if;
   const bool watched = measures || guest != nullptr || observer.ChangesTensors();
   return watched ? &observer : nullptr;
@@ -171,9 +134,9 @@ bool Trainer::Parts::PassOfPart(size_t part, bool measures, LossSum& loss) {
   const size_t parts = config.train.accumulate;
   Pass<float> pass;
   pass.seed = config.train.seed;
-  pass.step = step * parts + part;
+  pass.step = course.step * parts + part;
   pass.loss_scale =
-      config.stress.LossFactor(step) * optimizer->LossScale() / static_cast<double>(parts);
+      config.stress.LossFactor(course.step) * optimizer->LossScale() / static_cast<double>(parts);
   pass.training = true;
   pass.observer = Observe(part, measures);
   pass.profile = &profile;
@@ -202,67 +165,29 @@ void Trainer::Parts::AddGradients(size_t part) {
 }
 
 void Trainer::Parts::TakeStep() {
-  const uint64_t index = step;
+  const uint64_t index = course.step;
   const bool measures = IsDue(index, config.telemetry.tensors_every);
   LossSum loss;
   bool finite = true;
   for (size_t part = 0; finite && part < config.train.accumulate; ++part) {
     finite = PassOfPart(part, measures, loss);
   }
-  losses.Add(loss.Mean());
-  const double learning_rate = config.schedule.At(index);
-  const OptimizerStep* result = nullptr;
+  course.losses.Add(loss.Mean());
+  StepNumbers numbers;
   if (finite) {
     if (config.stress.InBurst(index)) {
       burst->gradient.View().Span()[0] = std::numeric_limits<float>::infinity();
     }
     if (measures) RecordParameters(index);
-    result = &Update(learning_rate, measures);
-    if (measures) RecordUpdates(index, *result);
+    const OptimizerStep& result = Update(measures);
+    if (measures) RecordUpdates(index, result);
+    numbers = NumbersOf(result, model->parameters());
   } else {
-    Diverge(fmt::format("step {}: the loss is not finite", index));
+    course.EndAtLoss();
+    numbers = NumbersWithoutStep(model->parameters().size(), optimizer->LossScale());
   }
-  if (IsDue(index, config.telemetry.every) || status != TrainStatus::kRunning) {
-    RecordStep(index, learning_rate, result);
-  }
-}
-
-void Trainer::Parts::RecordStep(uint64_t index, double learning_rate, const OptimizerStep* result) {
   const TimedPart timed(&profile, StepPhase::kTelemetry);
-  const size_t tensors = model->parameters().size();
-  size_t skipped = tensors;
-  if (result != nullptr && !result->skipped) {
-    skipped = static_cast<size_t>(
-        std::count_if(result->tensors.begin(), result->tensors.end(), [](const TensorStep& tensor) {
-          return tensor.skipped;
-        }));
-  }
-  const auto [rms, rms_tensor] = LargestRms(result);
-  telemetry.Add("train",
-                {index,
-                 (index + 1) * TokensPerStep(),
-                 losses.Last(),
-                 learning_rate,
-                 result == nullptr ? kNan : result->gradient_norm,
-                 result == nullptr ? kNan : result->clip_factor,
-                 result == nullptr ? optimizer->LossScale() : result->loss_scale,
-                 static_cast<uint64_t>(skipped),
-                 rms,
-                 rms_tensor,
-                 losses.Deviation()});
-}
-
-std::pair<double, std::string> Trainer::Parts::LargestRms(const OptimizerStep* result) const {
-  std::pair<double, std::string> largest = {kNan, ""};
-  if (result == nullptr || result->skipped) return largest;
-  size_t i = 0;
-  for (const Parameter<float>& parameter : model->parameters()) {
-    const TensorStep& tensor = result->tensors[i++];
-    if (tensor.skipped || !(tensor.rms > 0)) continue;  // 0: the optimiser has no RMS_t
-    // The negated comparison takes the first tensor.
-    if (!(tensor.rms <= largest.first)) largest = {tensor.rms, parameter.name};
-  }
-  return largest;
+  course.RecordStep(config, index, numbers, telemetry);
 }
 
 void Trainer::Parts::RecordParameters(uint64_t index) {
@@ -308,11 +233,10 @@ Trainer::~Trainer() = default;
 
 TrainStatus Trainer::Step() {
   Parts& p = *parts_;
-  NUMSIM_REQUIRE(p.status == TrainStatus::kRunning,
+  NUMSIM_REQUIRE(p.course.status == TrainStatus::kRunning,
                  "Trainer::Step: the training is {}, expected running",
-                 ToString(p.status));
-  const LoopConfig& loop = p.config.train;
-  if (p.step == 0 && loop.valid_every > 0) p.RecordValidation();
+                 ToString(p.course.status));
+  p.RecordValidation();
   const auto start = std::chrono::steady_clock::now();
   p.TakeStep();
   const std::chrono::duration<double> time = std::chrono::steady_clock::now() - start;
@@ -321,22 +245,21 @@ TrainStatus Trainer::Step() {
     p.fastest_step_seconds = time.count();
   }
   ++p.steps_timed;
-  const bool ended = p.status != TrainStatus::kRunning;
-  if (ended || IsDue(p.step, loop.valid_every)) p.RecordValidation();
-  return p.status;
+  p.RecordValidation();
+  return p.course.status;
 }
 
 LossSum Trainer::Validate() { return parts_->Validate(); }
 void Trainer::NextBatch(Batch& batch) const { parts_->MakeBatch(0, batch); }
 void Trainer::Observe(PassObserver<float>* observer) { parts_->guest = observer; }
 
-TrainStatus Trainer::status() const { return parts_->status; }
-const std::string& Trainer::reason() const { return parts_->reason; }
-uint64_t Trainer::steps_taken() const { return parts_->step; }
-double Trainer::last_loss() const { return parts_->losses.Last(); }
-double Trainer::recent_loss() const { return parts_->losses.Recent(); }
+TrainStatus Trainer::status() const { return parts_->course.status; }
+const std::string& Trainer::reason() const { return parts_->course.reason; }
+uint64_t Trainer::steps_taken() const { return parts_->course.step; }
+double Trainer::last_loss() const { return parts_->course.losses.Last(); }
+double Trainer::recent_loss() const { return parts_->course.losses.Recent(); }
 const OptimizerStep& Trainer::last_update() const { return parts_->optimizer->Last(); }
-const std::optional<LossSum>& Trainer::last_validation() const { return parts_->validation; }
+const std::optional<LossSum>& Trainer::last_validation() const { return parts_->course.validation; }
 const std::optional<ZeroShot>& Trainer::last_zero_shot() const { return parts_->zero_shot; }
 const TrainConfig& Trainer::config() const { return parts_->config; }
 const DataSource& Trainer::data() const { return *parts_->data; }
@@ -345,8 +268,8 @@ const Model<float>& Trainer::model() const { return *parts_->model; }
 Optimizer& Trainer::optimizer() { return *parts_->optimizer; }
 const Optimizer& Trainer::optimizer() const { return *parts_->optimizer; }
 Telemetry& Trainer::telemetry() { return parts_->telemetry; }
-uint64_t Trainer::tokens_per_step() const { return parts_->TokensPerStep(); }
-std::string_view Trainer::unit() const { return parts_->IsLanguageModel() ? "tokens" : "examples"; }
+uint64_t Trainer::tokens_per_step() const { return TokensPerStep(parts_->config); }
+std::string_view Trainer::unit() const { return UnitOf(parts_->config); }
 const StepProfile& Trainer::profile() const { return parts_->profile; }
 uint64_t Trainer::steps_timed() const { return parts_->steps_timed; }
 double Trainer::step_seconds() const { return parts_->step_seconds; }

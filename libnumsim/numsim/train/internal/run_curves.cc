@@ -34,14 +34,14 @@ OverTensors Aggregate(const Table& table, std::string_view column) {
   return result;
 }
 
-Figure LossFigure(const Trainer& trainer,
+Figure LossFigure(const RunFacts& facts,
                   const Table& rows,
                   const std::filesystem::path& directory) {
   const Curve train = CurveOf(rows, "loss");
   const Table valid = ReadCsv(directory / CsvFile("valid"));
   Panel panel;
   panel.x.label = "step";
-  panel.y.label = LossLabel(trainer.config().model.kind);
+  panel.y.label = LossLabel(facts.config.model.kind);
   const size_t window = std::max<size_t>(10, train.x.size() / 50);
   panel.series.push_back(MakeSeries("training", 1, train));
   panel.series.push_back(
@@ -49,20 +49,20 @@ Figure LossFigure(const Trainer& trainer,
   if (!valid.rows.empty()) {
     panel.series.push_back(MakeSeries("validation", 2, CurveOf(valid, "loss"), true));
   }
-  if (const auto bound = trainer.data().EntropyBound(); bound && !train.x.empty()) {
+  if (const auto bound = facts.data.EntropyBound(); bound && !train.x.empty()) {
     Series series =
         MakeSeries("entropy bound", 3, {{train.x.front(), train.x.back()}, {*bound, *bound}});
     series.dashed = true;
     panel.series.push_back(std::move(series));
   }
-  const TrainingSpikes spikes = SpikesOf(trainer.config(), rows);
+  const TrainingSpikes spikes = SpikesOf(facts.config, rows);
   for (const Series& marks : {SpikeMarks("RMS spike of any parameter", 4, spikes.rms, rows),
                               SpikeMarks("loss spike", 5, spikes.loss, rows)}) {
     if (!marks.x.empty()) panel.series.push_back(marks);
   }
   Figure figure;
   figure.name = "loss";
-  figure.title = fmt::format("Loss of {}", ToString(trainer.config().model.kind));
+  figure.title = fmt::format("Loss of {}", ToString(facts.config.model.kind));
   figure.panels.push_back(std::move(panel));
   figure.source_csv = CsvFile("train");
   return figure;
@@ -78,15 +78,15 @@ Panel PanelOf(std::string title, std::string label) {
 
 // Draws RMS_t if the optimiser has a second moment, and the fraction of flushed elements of each
 // quantised moment.
-Figure OptimizerFigure(const Trainer& trainer, const std::filesystem::path& directory) {
-  const OptimizerConfig& config = trainer.config().optimizer;
+Figure OptimizerFigure(const RunFacts& facts, const std::filesystem::path& directory) {
+  const OptimizerConfig& config = facts.config.optimizer;
   Figure figure;
   figure.name = "optimizer";
   figure.title = fmt::format("State of {}", ToString(config.kind));
   figure.source_csv = CsvFile("optimizer");
   const Table table = ReadCsv(directory / figure.source_csv);
   if (table.rows.empty()) return figure;
-  const bool has_v = trainer.optimizer().StoredBytes().v > 0;
+  const bool has_v = facts.bytes.v > 0;
   if (has_v) {
     Panel panel = PanelOf("Update size before clipping", "RMS_t");
     panel.y.label = "RMS_{t}";
@@ -111,12 +111,12 @@ Figure OptimizerFigure(const Trainer& trainer, const std::filesystem::path& dire
 
 }  // namespace
 
-std::vector<std::string> DrawCurves(const Trainer& trainer,
+std::vector<std::string> DrawCurves(const RunFacts& facts,
                                     const Table& train,
                                     const std::filesystem::path& directory) {
-  std::vector<std::string> files = DrawFigure(LossFigure(trainer, train, directory), directory);
+  std::vector<std::string> files = DrawFigure(LossFigure(facts, train, directory), directory);
   for (const Figure& figure :
-       {OptimizerFigure(trainer, directory), WhatIfFigure(trainer.config(), directory)}) {
+       {OptimizerFigure(facts, directory), WhatIfFigure(facts.config, directory)}) {
     if (figure.panels.empty()) continue;
     for (std::string& file : DrawFigure(figure, directory)) files.push_back(std::move(file));
   }

@@ -2,14 +2,19 @@
 
 #include <fmt/format.h>
 
+#include <limits>
+#include <utility>
+
 #include "numsim/backend/backend.h"
 #include "numsim/base/build_info.h"
 #include "numsim/base/parallel.h"
 #include "numsim/gemm/gemm.h"
+#include "numsim/io/atomic_file.h"
 #include "numsim/io/csv.h"
 #include "numsim/io/manifest.h"
 #include "numsim/plot/figure.h"
 #include "numsim/train/internal/loss_history.h"
+#include "numsim/train/internal/what_if_report.h"
 #include "numsim/train/shared/run_files.h"
 
 namespace numsim {
@@ -32,11 +37,13 @@ NamedTexts Measurements(const TrainSpeed& speed) {
   NamedTexts texts = {{"steps", FormatCell(speed.steps)},
                       {"seconds", FormatCell(speed.seconds)},
                       {"seconds_of_fastest_step", FormatCell(speed.fastest)},
-                      {"tokens_per_second", FormatCell(speed.tokens_per_second)},
-                      {"layer_gflops", FormatCell(speed.layer_gflops)},
-                      {"float32_gflops", FormatCell(speed.float32_gflops)},
-                      {"library_gflops", FormatCell(speed.library_gflops)},
-                      {"library", GemmLibrary()}};
+                      {"tokens_per_second", FormatCell(speed.tokens_per_second)}};
+  if (speed.layer_gflops == 0) return texts;  // computed elsewhere: its phases are not known
+  texts.insert(texts.end(),
+               {{"layer_gflops", FormatCell(speed.layer_gflops)},
+                {"float32_gflops", FormatCell(speed.float32_gflops)},
+                {"library_gflops", FormatCell(speed.library_gflops)},
+                {"library", GemmLibrary()}});
   for (size_t part = 0; part < kStepPhases; ++part) {
     texts.emplace_back(fmt::format("share_{}", ToString(static_cast<StepPhase>(part))),
                        FormatCell(speed.Share(static_cast<StepPhase>(part))));
@@ -44,57 +51,12 @@ NamedTexts Measurements(const TrainSpeed& speed) {
   return texts;
 }
 
-}  // namespace
-
-std::string SummaryText(Trainer& trainer) {
-  const TrainConfig& config = trainer.config();
-  std::string text;
-  text += Line("status",
-               trainer.reason().empty()
-                   ? std::string(ToString(trainer.status()))
-                   : fmt::format("{}: {}", ToString(trainer.status()), trainer.reason()));
-  text += Line("steps", fmt::format("{} of {}", trainer.steps_taken(), config.train.steps));
-  text += Line("model",
-               fmt::format("{}, {} parameters",
-                           ToString(config.model.kind),
-                           trainer.model().parameters().Elements()));
-  text += Line("data", trainer.data().Describe());
-  text += Line("training loss",
-               fmt::format("{} (mean of the last {} steps)",
-                           FormatCell(trainer.recent_loss()),
-                           LossHistory::kRecent));
-  if (const auto& valid = trainer.last_validation()) {
-    text += Line("validation loss", FormatCell(valid->Mean()));
-  }
-  if (const auto& zero_shot = trainer.last_zero_shot()) {
-    text +=
-        Line("zero-shot accuracy",
-             fmt::format(
-                 "{} (among {} concepts)", FormatCell(zero_shot->Accuracy()), zero_shot->concepts));
-  }
-  if (const auto bound = trainer.data().EntropyBound()) {
-    text += Line("entropy bound", FormatCell(*bound));
-  }
-  const Optimizer::Bytes bytes = trainer.optimizer().StoredBytes();
-  text +=
-      Line("bytes per parameter",
-           fmt::format("m {}, v {}, weights {}, {}together {}",
-                       FormatCell(bytes.m),
-                       FormatCell(bytes.v),
-                       FormatCell(bytes.weights),
-                       bytes.other > 0 ? fmt::format("other {}, ", FormatCell(bytes.other)) : "",
-                       FormatCell(bytes.Sum())));
-  return text;
-}
-
-void WriteRunManifest(const Trainer& trainer,
-                      const TrainRunOptions& options,
-                      const TrainRunResult& result,
-                      const std::string& started) {
-  const TrainConfig& config = trainer.config();
+void WriteRunManifest(const TrainConfig& config,
+                      const RunOrigin& origin,
+                      const TrainRunResult& result) {
   const std::string gnuplot = GnuplotVersion();
   Manifest manifest;
-  manifest.command = options.command;
+  manifest.command = origin.command;
   manifest.experiment = "train";
   manifest.options = Options(config);
   manifest.measurements = Measurements(result.speed);
@@ -106,14 +68,98 @@ void WriteRunManifest(const Trainer& trainer,
   manifest.simd_target = UsesScalarReference() ? "none" : manifest.backend;
   manifest.versions = {{"numsim", std::string(BuildVersion())},
                        {"gnuplot", gnuplot.empty() ? "not found" : gnuplot}};
+  manifest.versions.insert(manifest.versions.end(), origin.versions.begin(), origin.versions.end());
   manifest.host = DescribeHost();
   manifest.threads = ThreadCount();
-  manifest.started = started;
+  manifest.started = origin.started;
   manifest.ended = UtcNow();
   for (const std::string& file : result.files) {
-    manifest.outputs.push_back(DescribeOutput(options.out, file));
+    manifest.outputs.push_back(DescribeOutput(origin.out, file));
   }
-  WriteManifest(options.out / kManifestFile, manifest);
+  WriteManifest(origin.out / kManifestFile, manifest);
+}
+
+}  // namespace
+
+RunFacts FactsOf(const Trainer& trainer) {
+  return {.config = trainer.config(),
+          .data = trainer.data(),
+          .status = trainer.status(),
+          .reason = trainer.reason(),
+          .steps = trainer.steps_taken(),
+          .recent_loss = trainer.recent_loss(),
+          .validation = trainer.last_validation(),
+          .zero_shot = trainer.last_zero_shot(),
+          .parameters = trainer.model().parameters().Elements(),
+          .bytes = trainer.optimizer().StoredBytes()};
+}
+
+TrainRunResult ResultOf(const RunFacts& facts) {
+  TrainRunResult result;
+  result.status = facts.status;
+  result.reason = facts.reason;
+  result.steps = facts.steps;
+  result.train_loss = facts.recent_loss;
+  result.valid_loss = facts.validation.has_value() ? facts.validation->Mean()
+                                                   : std::numeric_limits<double>::quiet_NaN();
+  result.files = {kConfigFile, kCheckpointFile};
+  for (const TelemetryTable& table : TelemetryTables(facts.config)) {
+    result.files.push_back(CsvFile(table.name));
+  }
+  return result;
+}
+
+void WriteResults(const RunFacts& facts, const RunOrigin& origin, TrainRunResult& result) {
+  const Table train = ReadCsv(origin.out / CsvFile("train"));
+  if (origin.figures) {
+    for (std::string& file : DrawCurves(facts, train, origin.out)) {
+      result.files.push_back(std::move(file));
+    }
+  }
+  result.summary =
+      SummaryText(facts) + SpikesText(facts.config, train) + WhatIfText(facts.config, origin.out);
+  WriteFileAtomically(origin.out / kSummaryFile, result.summary);
+  result.files.emplace_back(kSummaryFile);
+  WriteRunManifest(facts.config, origin, result);
+  result.files.emplace_back(kManifestFile);
+}
+
+std::string SummaryText(const RunFacts& facts) {
+  const TrainConfig& config = facts.config;
+  std::string text;
+  text += Line("status",
+               facts.reason.empty() ? std::string(ToString(facts.status))
+                                    : fmt::format("{}: {}", ToString(facts.status), facts.reason));
+  text += Line("steps", fmt::format("{} of {}", facts.steps, config.train.steps));
+  text += Line("model",
+               fmt::format("{}, {} parameters", ToString(config.model.kind), facts.parameters));
+  text += Line("data", facts.data.Describe());
+  text += Line(
+      "training loss",
+      fmt::format(
+          "{} (mean of the last {} steps)", FormatCell(facts.recent_loss), LossHistory::kRecent));
+  if (const auto& valid = facts.validation) {
+    text += Line("validation loss", FormatCell(valid->Mean()));
+  }
+  if (const auto& zero_shot = facts.zero_shot) {
+    text +=
+        Line("zero-shot accuracy",
+             fmt::format(
+                 "{} (among {} concepts)", FormatCell(zero_shot->Accuracy()), zero_shot->concepts));
+  }
+  if (const auto bound = facts.data.EntropyBound()) {
+    text += Line("entropy bound", FormatCell(*bound));
+  }
+  const Optimizer::Bytes& bytes = facts.bytes;
+  text +=
+      Line("bytes per parameter",
+           fmt::format("m {}, v {}, weights {}, {}together {}",
+                       FormatCell(bytes.m),
+                       FormatCell(bytes.v),
+                       FormatCell(bytes.weights),
+                       bytes.other > 0 ? fmt::format("other {}, ", FormatCell(bytes.other)) : "",
+                       FormatCell(bytes.Sum())));
+  return text;
 }
 
 }  // namespace numsim

@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include "numsim/train/internal/loss_history.h"
+#include "numsim/train/internal/course.h"
 #include "numsim/train/internal/what_if.h"
 #include "numsim/train/shared/tensor_telemetry.h"
 #include "numsim/train/trainer.h"
@@ -33,18 +33,11 @@ struct Trainer::Parts {
   // leaves the sums in the parameters.
   void AddGradients(size_t part);
   LossSum Validate();
-  // Runs Validate and records a row, at most once per step.
+  // Runs Validate and records a row, if one is due.
   void RecordValidation();
 
-  bool IsLanguageModel() const;
-  uint64_t TokensPerStep() const;
-  void Diverge(std::string why);
   // Takes the optimiser's step with the current gradients, and updates the status.
-  const OptimizerStep& Update(double learning_rate, bool measures);
-  // `result` is nullptr if the loss was not finite and no step was attempted.
-  void RecordStep(uint64_t index, double learning_rate, const OptimizerStep* result);
-  // Returns the largest RMS_t of a tensor that took the step, and the tensor's name.
-  std::pair<double, std::string> LargestRms(const OptimizerStep* result) const;
+  const OptimizerStep& Update(bool measures);
   // Records the parameters and their gradients.
   void RecordParameters(uint64_t index);
   void RecordUpdates(uint64_t index, const OptimizerStep& result);
@@ -61,13 +54,7 @@ struct Trainer::Parts {
   Batch batch;
   std::vector<std::vector<float>> gradients;  // sums over parts, one vector per parameter
 
-  TrainStatus status = TrainStatus::kRunning;
-  std::string reason;
-  uint64_t step = 0;  // number of steps taken
-  LossHistory losses;
-  std::optional<LossSum> validation;  // the last recorded validation
-  std::optional<ZeroShot> validation_zero_shot;
-  uint64_t validated_at = 0;  // the step of the last recorded validation
+  Course course;
   // Retrieval result of the last Validate, recorded or not.
   std::optional<ZeroShot> zero_shot;
   ZeroShotRetrieval retrieval;

@@ -3,12 +3,9 @@
 #include <string_view>
 #include <vector>
 
-#include "numsim/base/build_info.h"
 #include "numsim/base/error.h"
 #include "numsim/base/printable.h"
 #include "numsim/io/array.h"
-#include "numsim/io/csv.h"
-#include "numsim/train/internal/continuation.h"
 #include "numsim/train/internal/trainer_parts.h"
 
 namespace numsim {
@@ -98,46 +95,6 @@ void AppendFloatStates(const std::vector<NamedState>& entries,
   }
 }
 
-// Returns the example counts, which identify the data of a checkpoint; the path may change.
-std::string DataText(const DataShape& shape) {
-  return fmt::format("{} {}", shape.train_examples, shape.valid_examples);
-}
-
-// Lengths of the field "validation": step and loss, followed for contrastive models by the
-// retrieval result. If the retrieval result is missing, as in files of earlier versions, there is
-// none until the next validation.
-constexpr size_t kLossNumbers = 4, kRetrievalNumbers = 7;
-
-std::vector<double> ValidationNumbers(uint64_t step,
-                                      const LossSum& loss,
-                                      const std::optional<ZeroShot>& zero_shot) {
-  std::vector<double> numbers = {static_cast<double>(step),
-                                 loss.sum,
-                                 static_cast<double>(loss.counted),
-                                 static_cast<double>(loss.correct)};
-  if (!zero_shot.has_value()) return numbers;
-  for (const size_t count : {zero_shot->images, zero_shot->correct, zero_shot->concepts}) {
-    numbers.push_back(static_cast<double>(count));
-  }
-  return numbers;
-}
-
-void RestoreValidation(const std::vector<double>& numbers,
-                       uint64_t& step,
-                       std::optional<LossSum>& loss,
-                       std::optional<ZeroShot>& zero_shot) {
-  loss.reset();
-  zero_shot.reset();
-  if (numbers.empty()) return;
-  if (numbers.size() != kLossNumbers && numbers.size() != kRetrievalNumbers) {
-    throw Error::Format("field 'validation' has {} numbers", numbers.size());
-  }
-  const auto count = [&](size_t i) { return static_cast<size_t>(numbers[i]); };
-  step = static_cast<uint64_t>(numbers[0]);
-  loss = LossSum{numbers[1], count(2), count(3)};
-  if (numbers.size() == kRetrievalNumbers) zero_shot = ZeroShot{count(4), count(5), count(6)};
-}
-
 }  // namespace
 
 TrainState Trainer::Save() const {
@@ -157,44 +114,18 @@ TrainState Trainer::Save() const {
   }
   AppendFloatStates(p.model->SaveState(), kScaling, state);
   AppendFloatStates(p.what_if->Save(), kWhatIf, state);
-  std::vector<double> validation;
-  if (p.validation.has_value()) {
-    validation = ValidationNumbers(p.validated_at, *p.validation, p.validation_zero_shot);
-  }
-  state.fields = {{"version", std::string(BuildVersion())},
-                  {"config", WriteTrainConfig(p.config)},
-                  {"data", DataText(p.data->shape())},
-                  {"step", FormatCell(p.step)},
-                  {"status", std::string(ToString(p.status))},
-                  {"reason", p.reason},
-                  {"losses", NumbersText(p.losses.Save())},
-                  {"validation", NumbersText(validation)}};
+  p.course.Save(p.config, p.data->shape(), state);
   return state;
 }
 
 void Trainer::Restore(const TrainState& state) {
   Parts& p = *parts_;
-  CheckContinues(p.config, state.Field("config"));
-  if (state.Field("data") != DataText(p.data->shape())) {
-    throw Error::Format(
-        "the data differ: {} examples for training and validation, {} in the checkpoint",
-        DataText(p.data->shape()),
-        Printable(state.Field("data")));
-  }
+  p.course.Restore(p.config, p.data->shape(), state);
   RestoreParameters(state, p.model->parameters());
   p.optimizer->Restore(OptimizerState(state));
   p.model->RestoreState(FloatStates(state, kScaling));
   p.what_if->Restore(FloatStates(state, kWhatIf));
-  p.step = state.Count("step");
-  p.losses.Restore(state.Numbers("losses"));
-  RestoreValidation(
-      state.Numbers("validation"), p.validated_at, p.validation, p.validation_zero_shot);
-  p.zero_shot = p.validation_zero_shot;
-  p.reason = state.Field("reason");
-  p.status = ParseTrainStatus(state.Field("status"));
-  if (p.status != TrainStatus::kDiverged) {
-    p.status = p.step < p.config.train.steps ? TrainStatus::kRunning : TrainStatus::kFinished;
-  }
+  p.zero_shot = p.course.zero_shot;
   p.telemetry.Clear();
   p.profile = {};
   p.steps_timed = 0;

@@ -1,5 +1,7 @@
 #include "numsim/train/shared/run_files.h"
 
+#include <fmt/format.h>
+
 #include <cerrno>
 #include <fstream>
 #include <system_error>
@@ -37,6 +39,34 @@ void CheckColumns(const fs::path& path, const Table& empty) {
   file.read(found.data(), static_cast<std::streamsize>(found.size()));
   if (file && found == header) return;
   throw Error::Format("{}: the columns are those of another version of numsim", path.string());
+}
+
+// Restores the checkpoint of the directory and returns it. Throws Error naming the file.
+TrainState RestoreCheckpoint(const fs::path& directory,
+                             const std::function<void(TrainState&)>& restore) {
+  const fs::path path = directory / kCheckpointFile;
+  TrainState state = ReadCheckpoint(path);
+  try {
+    restore(state);
+  } catch (const Error& error) {
+    throw Error::Format("{}: {}", path.string(), error.what());
+  }
+  return state;
+}
+
+// Removes the files that mark a complete run, so that an incomplete run does not look complete, and
+// writes the configuration.
+void MarkIncomplete(const fs::path& directory, const TrainConfig& config) {
+  RemoveFiles(directory, {kManifestFile, kSummaryFile});
+  WriteFileAtomically(directory / kConfigFile, WriteTrainConfig(config));
+}
+
+// Returns a line which says that there is nothing to resume, because a mistyped directory would train
+// unnoticed.
+std::string NothingToResume(const fs::path& directory) {
+  return fmt::format("no checkpoint in {}{}: starting at step 0",
+                     directory.string(),
+                     Exists(directory) ? "" : ", which does not exist");
 }
 
 }  // namespace
@@ -83,21 +113,10 @@ void MakeRunDirectory(const fs::path& directory) {
   }
 }
 
-TrainState RestoreCheckpoint(const fs::path& directory, Trainer& trainer) {
-  const fs::path path = directory / kCheckpointFile;
-  TrainState state = ReadCheckpoint(path);
-  try {
-    trainer.Restore(state);
-  } catch (const Error& error) {
-    throw Error::Format("{}: {}", path.string(), error.what());
-  }
-  return state;
-}
-
 bool RestoreIfSaved(const fs::path& directory, Trainer& trainer) {
   const RunDirectory found = InspectRunDirectory(directory, trainer.config(), true);
   if (found != RunDirectory::kCheckpoint) return false;
-  RestoreCheckpoint(directory, trainer);
+  RestoreCheckpoint(directory, [&](const TrainState& state) { trainer.Restore(state); });
   return true;
 }
 
@@ -192,6 +211,36 @@ void CsvFiles::RecordLengths(TrainState& state) const {
     state.fields.emplace_back(LengthField(file.table), FormatCell(file.length));
     state.fields.emplace_back(DigestField(file.table), file.digest.Hex());
   }
+}
+
+OpenRun::OpenRun(const fs::path& directory,
+                 const TrainConfig& config,
+                 bool resume,
+                 const std::function<void(TrainState&)>& restore,
+                 const std::function<void(const std::string&)>& notice)
+    : directory_(directory) {
+  const bool has_checkpoint =
+      InspectRunDirectory(directory, config, resume) == RunDirectory::kCheckpoint;
+  if (resume && !has_checkpoint && notice) notice(NothingToResume(directory));
+  MakeRunDirectory(directory);
+  lock_.emplace(directory / kLockFile, DirectoryLock::IfHeld::kThrow);
+  SweepTemporaries(directory);
+  // Again, because another process may have trained there before the lock was taken.
+  if (InspectRunDirectory(directory, config, resume) != RunDirectory::kCheckpoint) {
+    MarkIncomplete(directory, config);
+    files_.emplace(directory, config);
+    return;
+  }
+  const TrainState state = RestoreCheckpoint(directory, restore);
+  files_.emplace(directory, config, state);
+  MarkIncomplete(directory, config);
+}
+
+// The checkpoint must not outlive the rows in a loss of power.
+void OpenRun::SaveCheckpoint(TrainState state) const {
+  files_->Sync();
+  files_->RecordLengths(state);
+  WriteCheckpoint(directory_ / kCheckpointFile, state);
 }
 
 }  // namespace numsim

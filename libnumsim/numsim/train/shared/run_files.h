@@ -3,10 +3,13 @@
 
 #include <filesystem>
 #include <fstream>
+#include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "numsim/config/config.h"
+#include "numsim/io/directory_lock.h"
 #include "numsim/io/shared/sha256.h"
 #include "numsim/train/checkpoint.h"
 #include "numsim/train/telemetry.h"
@@ -41,12 +44,8 @@ RunDirectory InspectRunDirectory(const std::filesystem::path& directory,
 // Creates the directory with its parents. Throws Error naming --out on failure.
 void MakeRunDirectory(const std::filesystem::path& directory);
 
-// Restores the trainer from the directory's checkpoint and returns the checkpoint. Throws Error
-// naming the file.
-TrainState RestoreCheckpoint(const std::filesystem::path& directory, Trainer& trainer);
-
 // Restores the trainer from the directory's checkpoint, if it has one, and returns whether it has.
-// Does not change the directory. Throws Error as InspectRunDirectory and RestoreCheckpoint do.
+// Does not change the directory. Throws Error as InspectRunDirectory does, and naming the file.
 bool RestoreIfSaved(const std::filesystem::path& directory, Trainer& trainer);
 
 // Removes the named files; missing files are ignored. Throws Error naming the file.
@@ -82,6 +81,28 @@ class CsvFiles {
   void Open();
 
   std::vector<File> files_;
+};
+
+// The directory of a training that runs: locked, and with the files of its steps.
+class OpenRun {
+ public:
+  // Starts a training in the directory, or continues the one that it has: `restore` then gets the
+  // checkpoint, and may throw Error. `config` is one after FitToData. `notice` may be empty; it gets a
+  // line for the user if there is nothing to resume. Throws Error as RunTraining does.
+  OpenRun(const std::filesystem::path& directory,
+          const TrainConfig& config,
+          bool resume,
+          const std::function<void(TrainState&)>& restore,
+          const std::function<void(const std::string&)>& notice);
+
+  CsvFiles& files() { return *files_; }
+  // Writes the checkpoint. All rows so far must be in the files, whose lengths it records.
+  void SaveCheckpoint(TrainState state) const;
+
+ private:
+  std::filesystem::path directory_;
+  std::optional<DirectoryLock> lock_;
+  std::optional<CsvFiles> files_;
 };
 
 }  // namespace numsim
