@@ -27,8 +27,8 @@ class ModelRecipe:
 def model_recipe(name):
     """Returns the ModelRecipe of a name that is one."""
     layers, overrides, first_last_high, mlp = _core.model_recipe(name)
-    read = {pattern: _read(settings) for pattern, settings in overrides.items()}
-    return ModelRecipe(_read(layers), read, first_last_high, mlp)
+    read = {pattern: read_settings(settings) for pattern, settings in overrides.items()}
+    return ModelRecipe(read_settings(layers), read, first_last_high, mlp)
 
 
 def settings_of_model_recipe(name):
@@ -62,7 +62,8 @@ def _plain_name(recipe):
     return None
 
 
-def _read(settings):
+def read_settings(settings):
+    """Returns {key: TOML} of the library as keyword arguments of a LinearRecipe."""
     return {"kind": "standard"} | {key: _value(toml) for key, toml in settings.items()}
 
 

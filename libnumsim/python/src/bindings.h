@@ -23,6 +23,7 @@
 #include "numsim/backend/device_context.h"
 #include "numsim/backend/float_matrix.h"
 #include "numsim/base/error.h"
+#include "numsim/linear/linear_recipe.h"
 
 namespace numsim::python {
 
@@ -41,6 +42,7 @@ void BindMoments(nb::module_& m);
 void BindOptimizer(nb::module_& m);
 void BindProfiles(nb::module_& m);
 void BindOracle(nb::module_& m);
+void BindTraining(nb::module_& m);
 
 // Around the work of every call on arrays: releases the interpreter's lock meanwhile, and keeps the
 // backend as it is. Nothing in its scope needs the interpreter or makes another one.
@@ -49,6 +51,9 @@ class ArrayCall {
   nb::gil_scoped_release release_;  // first, so that nobody waits for a backend with the lock
   BackendCall backend_;
 };
+
+// {key: TOML} of the keys of [linear] in which options differ from the defaults (linear.cc).
+nb::dict SettingsOf(const LinearOptions& options);
 
 // Contiguous arrays at any place, of any shape and element type.
 using PlacedInput = nb::ndarray<nb::ro, nb::c_contig>;

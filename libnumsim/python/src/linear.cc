@@ -69,7 +69,8 @@ std::string OperandText(const OperandRecipe& operand) {
   return text;
 }
 
-// {key: TOML} of the keys of [linear] in which options differ from the defaults.
+}  // namespace
+
 nb::dict SettingsOf(const LinearOptions& options) {
   TrainConfig config;
   const std::vector<ConfigKey> defaults = Settings(config);
@@ -81,6 +82,8 @@ nb::dict SettingsOf(const LinearOptions& options) {
   }
   return given;
 }
+
+namespace {
 
 // (settings of the linear layers, {pattern of layers: other settings}, whether the first and the
 // last layer stay in high precision, the MLP that it needs or None) of a recipe for a model.

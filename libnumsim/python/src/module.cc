@@ -47,6 +47,7 @@ NB_MODULE(_core, m) {
   BindOptimizer(m);
   BindProfiles(m);
   BindOracle(m);
+  BindTraining(m);
 }
 
 }  // namespace numsim::python

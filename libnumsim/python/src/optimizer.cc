@@ -11,6 +11,7 @@
 
 #include "libnumsim/python/src/bindings.h"
 #include "numsim/models/parameter.h"
+#include "numsim/train/recorded_run.h"
 
 namespace numsim::python {
 namespace {
@@ -101,6 +102,13 @@ class HeldOptimizer {
     return optimizer_->Last();
   }
 
+  // The same for a row of train.csv.
+  StepNumbers Numbers() {
+    const std::scoped_lock lock(Mutex());
+    Start();
+    return NumbersOf(optimizer_->Last(), parameters_);
+  }
+
   Optimizer::Bytes StoredBytes() {
     const std::scoped_lock lock(Mutex());
     Start();
@@ -156,6 +164,15 @@ class HeldOptimizer {
   std::unique_ptr<Optimizer> optimizer_;
 };
 
+constexpr std::pair<std::string_view, bool StableOptions::*> kStableFlags[] = {
+    {"stable.clipped_decay", &StableOptions::clipped_decay},
+    {"stable.epsilon_added", &StableOptions::epsilon_added},
+    {"stable.previous_u", &StableOptions::previous_u},
+    {"stable.of_update", &StableOptions::of_update},
+    {"stable.of_moment", &StableOptions::of_moment},
+    {"stable.global", &StableOptions::global},
+};
+
 // Returns the library's default configuration with the given settings in their places.
 OptimizerConfig ConfigOf(const nb::dict& settings) {
   OptimizerConfig config;
@@ -170,6 +187,12 @@ OptimizerConfig ConfigOf(const nb::dict& settings) {
     if (name == "weight_decay") config.weight_decay = number();
     if (name == "decay_filter") config.decay_filter = ParseDecayFilter(text());
     if (name == "clip_norm") config.clip_norm = number();
+    if (name == "beta2_decay") config.beta2_decay = number();
+    if (name == "moment_minimum") config.moment_minimum = nb::cast<size_t>(value);
+    if (name == "stable.threshold") config.stable.threshold = number();
+    for (const auto& [flag, field] : kStableFlags) {
+      if (name == flag) config.stable.*field = nb::cast<bool>(value);
+    }
     if (name == "m") config.m = ParseMomentFormat(text());
     if (name == "v") config.v = ParseMomentFormat(text());
     if (name == "moment_filter") config.moment_filter = ParseMomentFilter(text());
@@ -281,7 +304,9 @@ void BindOptimizer(nb::module_& m) {
              return nb::make_tuple(b.m, b.v, b.weights, b.other);
            })
       .def("step", &Step, nb::arg("learning_rate"), nb::arg("gradients"))
-      .def("last", &Last);
+      .def("last", &Last)
+      .def("numbers",
+           [](HeldOptimizer& held) { return WithoutLock([&] { return held.Numbers(); }); });
 }
 
 }  // namespace numsim::python

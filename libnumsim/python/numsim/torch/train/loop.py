@@ -1,0 +1,187 @@
+"""The steps of a training."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable
+
+import numpy as np
+import torch
+import torch.nn.functional as F
+
+from numsim import _core
+from numsim._linear import recipe_with
+from numsim._model_recipes import read_settings
+from numsim.torch._linear import Linear
+from numsim.torch.train._batches import Batch, Batches
+from numsim.torch.train._configuration import require_supported, section, seed_of
+from numsim.torch.train._optimizer import ConfiguredOptimizer
+from numsim.torch.train.models import Llama, VisionTransformer
+
+
+class Training:
+    """The model, the data and the optimiser of a configuration on a device.
+
+    Weights start with the values of `numsim train`, batches are its batches, and the random bits of
+    stochastic rounding are its bits.
+    """
+
+    def __init__(self, config: _core.TrainConfig, device: torch.device, compiled: bool = False):
+        require_supported(config)
+        self.data = _core.TrainData(config)
+        self.config = self.data.config
+        self.loop = section(self.config, "train")
+        self.batches = Batches(self.data, device)
+        initial = _core.TrainModel(self.config)
+        self.model = _make_model(self.data, initial).to(device)
+        self.parameters = _with_initial_values(self.model, initial)
+        keys = vars(section(self.config, "optimizer"))
+        self.optimizer = ConfiguredOptimizer(self.parameters, keys, seed_of(self.config))
+        self._forward = torch.compile(self.model) if compiled else self.model
+
+    def take_step(self, step: int) -> tuple[float, _core.StepNumbers]:
+        """Takes a step. Returns the mean loss of its batch, and what the optimiser did."""
+        loss = self.compute_gradients(step)
+        if not math.isfinite(loss):
+            return loss, _core.numbers_without_step(len(self.parameters))
+        self.optimizer.param_groups[0]["lr"] = self.config.learning_rate(step)
+        self.optimizer.step()
+        return loss, self.optimizer.numbers()
+
+    def compute_gradients(self, step: int) -> float:
+        """Adds up the gradients of the parts of a batch. Returns the mean loss."""
+        parts = self.loop.accumulate
+        self.model.train()
+        self.optimizer.zero_grad()
+        losses, counted = [], 0
+        for part in range(parts):
+            batch = self.batches.train(step * parts + part)
+            of_rows = self._losses(batch)[0]
+            (of_rows.sum() / (batch.counted * parts)).backward()
+            losses.append(of_rows.detach().double().sum())
+            counted += batch.counted
+        return torch.stack(losses).sum().item() / counted
+
+    @torch.no_grad()
+    def validate(self) -> tuple[float, int, int]:
+        """Returns the sum of the losses over the validation batches, their number, and how many
+        predictions are right."""
+        self.model.eval()
+        loss, correct, counted = 0.0, 0, 0
+        for index in range(self.data.valid_batches):
+            batch = self.batches.valid(index)
+            of_rows, logits = self._losses(batch)
+            loss += of_rows.double().sum().item()
+            correct += int((logits.argmax(-1) == batch.targets.flatten()).sum())
+            counted += batch.counted
+        return loss, counted, correct
+
+    def _losses(self, batch: Batch) -> tuple[torch.Tensor, torch.Tensor]:
+        """Returns the cross entropy of each target, and the logits as rows."""
+        logits = self._forward(batch.inputs)
+        logits = logits.reshape(-1, logits.shape[-1])
+        targets = batch.targets.flatten()
+        return F.cross_entropy(logits, targets, ignore_index=-1, reduction="none"), logits
+
+    def tensors(self) -> dict[str, np.ndarray]:
+        """Returns the tensors of a checkpoint, with their names in one of `numsim train`."""
+        found = {}
+        for name, p in self.parameters.items():
+            values = p.detach().reshape(1, -1) if p.dim() == 1 else p.detach()
+            found[f"model/{name}"] = values.cpu().numpy()
+        for name, piece in self.optimizer.pieces().items():
+            found[f"optimizer/{name}"] = piece.numpy()
+        for name, layer in self._linear_layers().items():
+            scales = layer.get_extra_state()[_HEAD:]
+            if len(scales):
+                found[f"scaling/{name}"] = scales.float().numpy()
+        return found
+
+    @torch.no_grad()
+    def restore(self, step: int, tensors: dict[str, np.ndarray]) -> None:
+        """Continues after so many steps from the tensors of a checkpoint."""
+        for name, p in self.parameters.items():
+            values = tensors.get(f"model/{name}")
+            if values is None or values.size != p.numel():
+                raise ValueError(f"tensor 'model/{name}' is missing or of another shape")
+            p.copy_(torch.from_numpy(values).reshape(p.shape))
+        start = "optimizer/"
+        pieces = {k[len(start) :]: torch.from_numpy(v) for k, v in tensors.items()
+                  if k.startswith(start)}  # fmt: skip
+        self.optimizer.restore(step, pieces)
+        for name, layer in self._linear_layers().items():
+            scales = tensors.get(f"scaling/{name}", np.empty(0, np.float32))
+            head = [1.0, step * self.loop.accumulate, len(scales)]
+            layer.set_extra_state(torch.tensor([*head, *scales.tolist()], dtype=torch.float64))
+
+    def _linear_layers(self) -> dict[str, Linear]:
+        found = self.model.named_modules()
+        return {name: module for name, module in found if isinstance(module, Linear)}
+
+
+_HEAD = 3  # numbers before the scales of a layer: version, steps, number of scales
+
+
+def _make_model(data: _core.TrainData, initial: _core.TrainModel) -> Llama | VisionTransformer:
+    """Returns the model of a configuration, whose linear layers have the recipes of [linear]."""
+    settings, seed = section(data.config, "model"), seed_of(data.config)
+    layers = {name: (number, recipe_with(read_settings(recipe)))
+              for number, (name, recipe) in enumerate(initial.linear_layers)}  # fmt: skip
+
+    def linear(name: str, inputs: int, outputs: int, bias: bool) -> Linear:
+        number, recipe = layers[name]
+        return Linear(inputs, outputs, bias, recipe, seed=seed, number=number)
+
+    shape = data.shape
+    if settings.kind == "vit":
+        image = shape["height"], shape["channels"], shape["classes"]
+        return VisionTransformer(settings, *image, linear)
+    return Llama(settings, shape["vocabulary"], linear)
+
+
+@torch.no_grad()
+def _with_initial_values(
+    model: torch.nn.Module, initial: _core.TrainModel
+) -> dict[str, torch.nn.Parameter]:
+    """Gives parameters their initial values. Returns them by name, in the library's order."""
+    found = dict(model.named_parameters())
+    ordered = {name: found.pop(name) for name, *_ in initial.parameters}
+    if found:
+        raise RuntimeError(f"parameters that `numsim train` does not have: {', '.join(found)}")
+    for name, _, values in initial.parameters:
+        ordered[name].copy_(torch.from_numpy(np.array(values)).reshape(ordered[name].shape))
+    return ordered
+
+
+def run(
+    training: Training,
+    record: _core.RecordedRun,
+    must_stop: Callable[[], bool],
+    show: Callable[[int, float, float], None],
+) -> bool:
+    """Takes steps until the training ends or must stop. Returns whether it was stopped.
+
+    `show` gets the number of steps, the loss and the seconds of each step.
+    """
+    every = section(training.config, "checkpoint").every
+    while record.status == "running":
+        _validate_if_due(training, record)
+        began = time.perf_counter()
+        loss, numbers = training.take_step(record.steps)
+        seconds = time.perf_counter() - began
+        record.add_step(loss, numbers, seconds)
+        _validate_if_due(training, record)
+        show(record.steps, loss, seconds)
+        stopped = must_stop()
+        due = every > 0 and record.steps % every == 0
+        if stopped or due or record.status != "running":
+            record.save(training.tensors())
+        if stopped:
+            return record.status == "running"
+    return False
+
+
+def _validate_if_due(training, record):
+    if record.validation_is_due:
+        record.add_validation(*training.validate())
