@@ -30,6 +30,7 @@ from numsim.torch._layers import Kept
 from numsim.torch._linear import Linear
 from numsim.torch._optimizer import AdamW
 from numsim.torch._report import LeftOutWarning, Report, converted, report
+from numsim.torch._rounding import fake_quantize, round
 from numsim.torch._watch import Watch, watch
 
 __all__ = [
@@ -43,8 +44,10 @@ __all__ = [
     "Watch",
     "convert",
     "converted",
+    "fake_quantize",
     "plain_state_dict",
     "report",
     "revert",
+    "round",
     "watch",
 ]
