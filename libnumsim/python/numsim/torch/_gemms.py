@@ -270,9 +270,11 @@ def _room(rows, columns, like):
 
 
 def _shown(x):
-    """Returns a packed tensor as _core takes it."""
-    if not x.is_cuda:
-        return x.numpy()
+    """Returns a packed tensor as _core takes it.
+
+    Not as an array of NumPy: PyTorch never resizes the memory of a tensor that became one, which
+    fully_shard does with the weights that it gathers.
+    """
     if x.dtype == torch.bfloat16:
         x = x.view(torch.uint16)  # DLPack would name a type that _core does not have
     return torch.utils.dlpack.to_dlpack(x)

@@ -42,6 +42,11 @@ class AdamW(torch.optim.Optimizer):
     then. `last` holds the steps' numbers, and waits for a device.
 
     Parameters of a CUDA device are updated there, without a wait; all of a group are on one device.
+
+    Parameters that are DTensors, as fully_shard makes them, are gathered and updated as wholes, each
+    by one process, which holds its state. For equal gradients the bytes are those of one process.
+    `state_dict`, which every process calls, is then that of one process, and any number of them
+    loads it; `bytes` and the norm of `last` are of the parameters that the process updates.
     """
 
     def __init__(
@@ -174,7 +179,7 @@ class AdamW(torch.optim.Optimizer):
         super().__setstate__(state)
         if saved_groups is None:
             for held, group in zip(self._groups, self.param_groups):
-                held.params = group["params"]
+                held.use(group["params"])
             return
         self._weights = format_of(self._weights)
         self._groups = []

@@ -10,6 +10,7 @@ from numsim._arrays import float32_of, matrix_shape
 from numsim._casts import round
 from numsim._formats import format as format_of, holds
 from numsim._rounding import plan_of
+from numsim.torch._owners import Owners
 
 VERSION = 1  # of the state of a group
 _NO_VALUES = np.empty(0, np.float32)
@@ -38,7 +39,8 @@ class Group:
     """
 
     def __init__(self, params, settings, seed, weights):
-        self.params, self.settings, self.seed, self.weights = params, settings, seed, weights
+        self.use(params)
+        self.settings, self.seed, self.weights = settings, seed, weights
         self.core = None
         self.context = None  # of the device where the core is; None on the host
         self.saved = None  # (steps, pieces) with which the next core starts
@@ -46,6 +48,10 @@ class Group:
         self.values = {}  # {index: float32 tensor on a device whose memory the core uses}
         self.taking_part = [False] * len(params)
         self._let_in()
+
+    def use(self, params):
+        """Takes the parameters of PyTorch's group."""
+        self.params, self.owners = params, Owners(params)
 
     def _let_in(self):
         """Lets parameters take part that now need a gradient. Returns whether there are any."""
@@ -59,7 +65,7 @@ class Group:
 
     def _round(self, i):
         """Rounds a parameter to the format of the weights."""
-        p = self.params[i]
+        p = self.owners.local(self.params[i].detach())
         if p.is_cuda:
             with torch.no_grad():
                 p.copy_(round(_packed(p), self.weights, overflow="saturate"))
@@ -88,40 +94,46 @@ class Group:
                 "params: are on several devices: " + ", ".join(sorted(map(str, devices)))
             )
         i = self.taking_part.index(True)
-        return _device.shared_context(self.params[i], f"params[{i}]")
+        return _device.shared_context(self.owners.local(self.params[i]), f"params[{i}]")
 
     def _make_core(self, saved, had_state):
         """A core that continues from a state, in which the parameters `had_state` have theirs."""
         core = new_core(self.settings, self.seed % (1 << 64), self.context)
         self.values = {}
         for i, p in enumerate(self.params):
-            # A parameter that takes no part has no elements here, and the others keep their numbers.
-            taking = self.taking_part[i]
+            # A parameter that takes no part here has no elements, and the others keep their numbers.
+            whole = self.owners.whole(i, p) if self.taking_part[i] else None
+            taking = self._is_here(i)
             shape = matrix_shape(p.shape) if taking else (1, 0)
             is_matrix = taking and p.ndim > 1
             if self.context is None:
-                value = _rounded(p, self.weights, f"params[{i}]") if taking else _NO_VALUES
+                value = _rounded(whole, self.weights, f"params[{i}]") if taking else _NO_VALUES
                 core.add(str(i), is_matrix, *shape, value)
             else:
-                values = self.values[i] = _packed(p if taking else p.new_empty(shape))
+                empty = self.owners.local(p).new_empty(shape)
+                values = self.values[i] = _packed(whole if taking else empty)
                 core.add_borrowed(str(i), is_matrix, *shape, self._shown(values, i))
         if saved is not None:
             steps, pieces = saved
-            new = {str(i) for i, had in enumerate(had_state) if not had}
+            new = {str(i) for i, had in enumerate(had_state) if not (had and self._is_here(i))}
             kept = {name: data for name, data in pieces.items() if name.split("/")[0] not in new}
             core.restore(steps, core.save()[1] | kept)
         return core
+
+    def _is_here(self, i):
+        """Whether the core of this process has a parameter."""
+        return self.taking_part[i] and self.owners.mine(i)
 
     def _check_unchanged(self):
         if self.context is not None:
             self._require_memory()
             return
         for i, p in enumerate(self.params):
-            if not self.taking_part[i]:
+            if not self._is_here(i):
                 continue
-            array, _ = float32_of(p, f"params[{i}]")
-            held = self.core.weights(str(i))
-            if not np.array_equal(held.view(np.uint32), array.reshape(-1).view(np.uint32)):
+            array, _ = float32_of(self.owners.local(p), f"params[{i}]")
+            held = self.owners.part(i, self.core.weights(str(i)).reshape(p.shape))
+            if not np.array_equal(held.view(np.uint32), array.view(np.uint32)):
                 raise ValueError(
                     f"params[{i}]: was changed between two steps; continue with "
                     f"optimizer.load_state_dict(optimizer.state_dict())"
@@ -136,7 +148,8 @@ class Group:
         """Makes the core anew for parameters of a device that lie elsewhere now."""
         for i, values in self.values.items():
             p = self.params[i]
-            if self.taking_part[i] and p.dtype == torch.float32 and p.data_ptr() != values.data_ptr():
+            in_place = self.taking_part[i] and not self.owners.is_sharded(i)
+            if in_place and p.dtype == torch.float32 and p.data_ptr() != values.data_ptr():
                 self._last = self.last
                 self._keep_state()
                 self.core = None
@@ -156,29 +169,41 @@ class Group:
         if not moving:
             self._last = {"skipped": True, "finite": True, "gradient_norm": 0.0}
             return
-        gradients = {}
-        for i in moving:
-            gradient = self.params[i].grad
-            if gradient.layout != torch.strided:
-                raise TypeError(f"params[{i}].grad: expected a dense tensor, found {gradient.layout}")
-            if self.context is None:
-                gradients[str(i)], _ = float32_of(gradient, f"params[{i}].grad")
-            else:
-                gradients[str(i)] = self._shown(_packed(gradient), i)
-        self.core.step(lr, gradients)
+        self.core.step(lr, self._gradients(moving))
         self._last = None
         for i in moving:
             self._show(i)
+
+    def _gradients(self, moving):
+        """Returns {name: gradient as the core takes it} of the parameters that are here."""
+        gradients = {i: self.params[i].grad for i in moving}
+        for i, gradient in gradients.items():
+            if gradient.layout != torch.strided:
+                raise TypeError(f"params[{i}].grad: expected a dense tensor, found {gradient.layout}")
+        finite = self.owners.all_finite(gradients.values()) if self.owners.are_many else None
+        found = {}
+        for i, gradient in gradients.items():
+            gradient = self.owners.whole(i, gradient)
+            if not self._is_here(i):
+                continue
+            if finite is not None:  # a number that is not finite anywhere stops the step everywhere
+                gradient = gradient.where(finite, torch.nan)
+            if self.context is None:
+                found[str(i)], _ = float32_of(gradient, f"params[{i}].grad")
+            else:
+                found[str(i)] = self._shown(_packed(gradient), i)
+        return found
 
     def _show(self, i):
         """Makes PyTorch see what a step has written."""
         p = self.params[i]
         if self.context is None:
-            _write(p, self.core.weights(str(i)).reshape(p.shape))
-        elif self.values[i].data_ptr() == p.data_ptr():
+            held = np.array(self.core.weights(str(i)))  # writable, as PyTorch wants it
+            self.owners.give(i, torch.from_numpy(held).view(p.shape) if self._is_here(i) else None)
+        elif self.values[i].data_ptr() == self.owners.local(p).data_ptr():
             torch.autograd.graph.increment_version(p)
         else:
-            p.copy_(self.values[i])
+            self.owners.give(i, self.values[i])
 
     def bytes(self):
         return dict(zip(("m", "v", "weights", "other"), self.core.bytes()))
@@ -191,6 +216,8 @@ class Group:
         """Returns the state, and what gives its bytes their meaning."""
         self._keep_state()
         steps, pieces = self.saved or (0, {})
+        if self.owners.are_many:
+            pieces = self.owners.gather(pieces)
         return {
             "version": VERSION,
             "formats": _meaning(self.settings),

@@ -43,10 +43,9 @@ class Shard:
         return self._x.detach().full_tensor()
 
     def cut(self, whole):
-        """Returns the part of a tensor of the whole's shape that this process has."""
-        for dim, (begin, length) in enumerate(zip(self._offset, self.local.shape)):
-            whole = whole.narrow(dim, min(begin, whole.shape[dim] - length), length)
-        return whole
+        """Returns the part of a tensor or array of the whole's shape that this process has."""
+        ranges = zip(self._offset, self.local.shape)
+        return whole[tuple(slice(begin, begin + length) for begin, length in ranges)]
 
     def placed(self):
         """Returns a tensor of the whole's shape with the part at its place, and 0 elsewhere."""
