@@ -21,6 +21,7 @@
 #include "experiments/core/merge_check.h"
 #include "experiments/core/published.h"
 #include "experiments/core/references.h"
+#include "experiments/core/rows_template.h"
 #include "experiments/core/runner.h"
 #include "experiments/core/settings.h"
 #include "experiments/core/shard_owner.h"
@@ -188,12 +189,49 @@ int RunUntilInterrupted(const Experiment& experiment,
   return 0;
 }
 
+// Writes the file of trainings for --rows.
+int WriteTemplate(const Experiment& experiment,
+                  const RunArguments& arguments,
+                  const CLI::App& sub) {
+  const experiments::RowsTemplate request{
+      .file = arguments.rows_template,
+      .configs = arguments.configs,
+      .collect = {arguments.collect.begin(), arguments.collect.end()}};
+  const experiments::RowsTemplateReport report =
+      experiments::WriteRowsTemplate(experiment, SettingsOf(experiment, arguments, sub), request);
+  fmt::print("{}: {} trainings, {} of them filled\n",
+             arguments.rows_template,
+             report.trainings,
+             report.filled);
+  if (!report.empty_columns.empty()) {
+    fmt::print("run directories do not say {}; fill these columns by hand\n",
+               fmt::join(report.empty_columns, ", "));
+  }
+  if (!arguments.configs.empty()) fmt::print("configurations: {}\n", arguments.configs);
+  return 0;
+}
+
+// Judges trainings that were made elsewhere.
+int JudgeRows(const Experiment& experiment,
+              const RunArguments& arguments,
+              const experiments::RunOptions& options) {
+  std::vector<experiments::RowsArgument> files;
+  for (const std::string& text : arguments.rows) {
+    files.push_back(experiments::ParseRowsArgument(text));
+  }
+  const RunReport report =
+      experiments::JudgeRows(experiment, options.settings, files, options.out, options.command);
+  PrintReport(report, options.out.string());
+  return 0;
+}
+
 // Runs an experiment. `sub` is the parsed subcommand, which tells which options were given; an
 // empty text is also a value.
 int Run(const Experiment& experiment,
         const RunArguments& arguments,
         const CLI::App& sub,
         const Program& program) {
+  if (!arguments.rows_template.empty()) return WriteTemplate(experiment, arguments, sub);
   experiments::RunOptions options;
   options.settings = SettingsOf(experiment, arguments, sub);
   options.out = arguments.out.empty() ? "results/" + experiment.name : arguments.out;
@@ -206,6 +244,7 @@ int Run(const Experiment& experiment,
   options.say = [](const std::string& line) { fmt::print(stderr, "numsim: {}\n", line); };
   options.progress = isatty(STDERR_FILENO) != 0;
   options.command = program.command_line;
+  if (!arguments.rows.empty()) return JudgeRows(experiment, arguments, options);
   return RunUntilInterrupted(experiment, options, arguments.grace);
 }
 
@@ -223,6 +262,7 @@ void AddRunOf(Program& program, CLI::App* run, const Experiment& experiment) {
   auto arguments = std::make_shared<RunArguments>();
   CLI::App* sub = run->add_subcommand(experiment.name, experiment.title);
   AddRunOptions(sub, experiment, *arguments);
+  AddRowsOptions(sub, *arguments);
   Example(sub, fmt::format("numsim run {} --preset quick --out results/mine", experiment.name));
   Choose(program, sub, [&experiment, arguments, sub, &program] {
     return Run(experiment, *arguments, *sub, program);

@@ -124,6 +124,44 @@ void AddRunOptions(CLI::App* sub, const Experiment& experiment, RunArguments& ar
   }
 }
 
+void AddRowsOptions(CLI::App* sub, RunArguments& arguments) {
+  CLI::Option* const rows =
+      sub->add_option(
+             "--rows",
+             arguments.rows,
+             "[TABLE=]FILE.csv: do not train; judge the trainings in this file, which were "
+             "made elsewhere (docs/rows.md). With TABLE=: rows of another measured table; "
+             "repeatable")
+          ->expected(1)
+          ->take_all()
+          ->check(NotEmpty());
+  CLI::Option* const file =
+      sub->add_option(
+             "--rows-template",
+             arguments.rows_template,
+             "FILE.csv: do not train; write this file for --rows, with a row per training of "
+             "the settings and empty outcomes")
+          ->check(NotEmpty());
+  sub->add_option("--configs",
+                  arguments.configs,
+                  "With --rows-template: directory for the configuration of each training, for "
+                  "`numsim train` or another program")
+      ->needs(file)
+      ->check(NotEmpty());
+  sub->add_option("--collect",
+                  arguments.collect,
+                  "With --rows-template: run directories, whose trainings are found by their "
+                  "configuration and whose rows are filled")
+      ->needs(file);
+  for (CLI::Option* const option : {rows, file}) {
+    for (const char* const other :
+         {"--until-decided", "--shard", "--trial-costs", "--look", "--resume", "--take-over"}) {
+      option->excludes(sub->get_option(other));
+    }
+  }
+  rows->excludes(file);
+}
+
 experiments::Settings SettingsOf(const Experiment& experiment,
                                  const RunArguments& arguments,
                                  const CLI::App& sub) {

@@ -25,8 +25,11 @@ struct RunArguments {
   double grace = 60;        // seconds
   double save_every = 300;  // seconds
   std::map<std::string, std::string> options;
-  std::vector<std::string> set;  // NAME=VALUE
-  std::string config;            // TOML file of keys
+  std::vector<std::string> set;   // NAME=VALUE
+  std::string config;             // TOML file of keys
+  std::vector<std::string> rows;  // [TABLE=]FILE
+  std::string rows_template, configs;
+  std::vector<std::string> collect;  // directories
 };
 
 // Returns the presets, as in "quick | paper".
@@ -38,6 +41,9 @@ std::string PresetTimes(const experiments::Experiment& experiment);
 void AddRunOptions(CLI::App* sub,
                    const experiments::Experiment& experiment,
                    RunArguments& arguments);
+
+// Adds the options about trainings made elsewhere (docs/rows.md), which only `numsim run` takes.
+void AddRowsOptions(CLI::App* sub, RunArguments& arguments);
 
 // Returns the settings that the options say. `sub` is the parsed subcommand, which tells which options
 // were given; an empty text is also a value. Throws Error for an option that is wrong.

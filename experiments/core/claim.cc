@@ -70,11 +70,25 @@ void HeedBound(JudgedClaim& claim) {
   }
 }
 
+// Thrown by Tables::at for a table that --rows does not give.
+struct TableNotGiven {
+  std::string name;
+};
+
+Evidence EvidenceOf(const ClaimSpec& spec, const Settings& settings, const Tables& given) {
+  try {
+    return spec.evidence(settings, given);
+  } catch (const TableNotGiven& table) {
+    return NotTestedBecause(fmt::format("--rows does not give the table {}", table.name));
+  }
+}
+
 }  // namespace
 
 const Table& Tables::at(const std::string& name) const {
   const auto found = find(name);
   if (found == end()) {
+    if (not_given.contains(name)) throw TableNotGiven{name};
     throw Error::Format(
         "table {}.csv is missing{}", name, directory.empty() ? "" : " in " + directory);
   }
@@ -193,11 +207,15 @@ std::vector<JudgedClaim> Judge(const std::vector<ClaimSpec>& claims,
     return claim.spec->primary && claim.spec->kind != ClaimKind::kExact &&
            (claim.evidence.not_tested.empty() || claim.evidence.left_out);
   };
+  Tables only_given;
+  if (!tables.not_given.empty()) only_given = tables;
+  for (const std::string& name : tables.not_given) only_given.erase(name);
+  const Tables& given = tables.not_given.empty() ? tables : only_given;
   std::vector<JudgedClaim> judged;
   for (const ClaimSpec& spec : claims) {
     JudgedClaim& claim = judged.emplace_back();
     claim.spec = &spec;
-    claim.evidence = spec.evidence(settings, tables);
+    claim.evidence = EvidenceOf(spec, settings, given);
     claim.margin = spec.margin.At(claim.evidence.parameters);
   }
   const auto family = std::count_if(judged.begin(), judged.end(), in_family);

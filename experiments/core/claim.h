@@ -6,6 +6,7 @@
 #include <initializer_list>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -28,6 +29,8 @@ class Tables : public std::map<std::string, Table> {
   const Table& at(const std::string& name) const;
 
   std::string directory = {};  // where they were read from; empty: not from files
+  // Tables of an experiment whose rows come from --rows, which does not give these; they have no rows.
+  std::set<std::string> not_given = {};
 };
 
 // The smallest difference that counts, fixed before the run.
@@ -137,7 +140,8 @@ struct JudgedClaim {
   ClaimResult result;
 };
 
-// Returns the verdicts of all claims. The primary ones that the run tests are corrected by Holm for
+// Returns the verdicts of all claims. One whose evidence is in a table of Tables::not_given is not
+// tested. The primary ones that the run tests are corrected by Holm for
 // their number, and alpha is split over Settings::looks.
 std::vector<JudgedClaim> Judge(const std::vector<ClaimSpec>& claims,
                                const Settings& settings,

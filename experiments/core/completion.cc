@@ -47,6 +47,7 @@ Tables MakeTables(const Experiment& experiment, const Settings& settings, Finish
   }
   finished.clear();
   if (experiment.derive) experiment.derive(settings, tables);
+  AddNotGiven(experiment, settings, tables);
   NUMSIM_CHECK(tables.size() == experiment.tables.size(), "{}: undeclared table", experiment.name);
   for (const TableSpec& spec : experiment.tables) {
     const Table& table = tables.at(spec.name);
@@ -111,6 +112,12 @@ Manifest DescribeRun(const Experiment& experiment,
   for (int k = 0; k < settings.seeds; ++k) {
     manifest.seeds.push_back(settings.seed + static_cast<uint64_t>(k));
   }
+  for (const RowsFile& file : settings.rows.files) {
+    manifest.policies.emplace_back(
+        "rows " + file.table,
+        fmt::format("trained elsewhere: {}, SHA-256 {}", file.name, file.sha256));
+  }
+  if (!settings.rows.note.empty()) manifest.policies.emplace_back("rows", settings.rows.note);
   manifest.git_commit = std::move(commits);
   manifest.compiler = BuildCompiler();
   manifest.build_type = BuildType();
@@ -123,6 +130,17 @@ Manifest DescribeRun(const Experiment& experiment,
   manifest.started = command.started;
   manifest.ended = UtcNow();
   return manifest;
+}
+
+// Returns the scale of a run in words; with --rows also that of the trainings, and where they are from.
+std::string ScaleOf(const Experiment& experiment, const Settings& settings, const Tables& tables) {
+  std::string scale = experiment.scale ? experiment.scale(settings, tables) : "";
+  if (settings.rows.files.empty()) return scale;
+  return fmt::format("{}{}trained elsewhere: {}; rows of {}",
+                     scale,
+                     scale.empty() ? "" : "; ",
+                     settings.rows.scale,
+                     settings.rows.Text());
 }
 
 bool IsChosen(const Figure& figure, const std::vector<std::string>& names) {
@@ -152,10 +170,44 @@ std::vector<Trial> ListTrials(const Experiment& experiment, const Settings& sett
   return trials;
 }
 
+void AddNotGiven(const Experiment& experiment, const Settings& settings, Tables& tables) {
+  const std::vector<RowsFile>& files = settings.rows.files;
+  if (files.empty()) return;
+  for (const TableSpec& table : experiment.tables) {
+    tables[table.name].columns = ColumnNames(table);
+    const bool is_given = std::any_of(
+        files.begin(), files.end(), [&](const RowsFile& file) { return file.table == table.name; });
+    if (!table.derived && !is_given) tables.not_given.insert(table.name);
+  }
+  if (tables.not_given.empty()) return;
+  // A derived table without rows is computed from tables that are not given.
+  for (const TableSpec& table : experiment.tables) {
+    if (table.derived && tables[table.name].rows.empty()) tables.not_given.insert(table.name);
+  }
+}
+
 std::vector<JudgedClaim> JudgeTrials(const Experiment& experiment,
                                      const Settings& settings,
                                      const FinishedTrials& finished) {
   return Judge(experiment.claims, settings, MakeTables(experiment, settings, finished));
+}
+
+void CheckJudgeable(const Experiment& experiment,
+                    const Settings& settings,
+                    const FinishedTrials& finished) {
+  try {
+    const Tables tables = MakeTables(experiment, settings, finished);
+    Judge(experiment.claims, settings, tables);
+    ScaleOf(experiment, settings, tables);
+    if (experiment.figures) experiment.figures(settings, tables);
+    if (experiment.notes) experiment.notes(settings, tables);
+  } catch (const Error& error) {
+    throw Error::Format("--rows: what {} has does not suffice for {}: {}; {}",
+                        settings.rows.files.front().name,
+                        experiment.name,
+                        error.what(),
+                        settings.rows.note);
+  }
 }
 
 void WriteFigures(const Experiment& experiment,
@@ -166,6 +218,13 @@ void WriteFigures(const Experiment& experiment,
                   RunReport& report) {
   std::vector<Figure> figures;
   if (experiment.figures) figures = experiment.figures(settings, tables);
+  if (!settings.rows.files.empty()) {
+    // A figure of a table that is not given has no panels.
+    std::erase_if(figures, [](const Figure& figure) { return figure.panels.empty(); });
+    for (Figure& figure : figures) {
+      figure.title += fmt::format(", trained elsewhere: rows of {}", settings.rows.Text());
+    }
+  }
   CheckNames(figures, drawing.figures);
   for (const Figure& figure : figures) {
     if (!IsChosen(figure, drawing.figures)) {
@@ -190,7 +249,7 @@ void WriteSummary(const Experiment& experiment,
                   const fs::path& directory,
                   RunReport& report) {
   const std::vector<JudgedClaim> judged = Judge(experiment.claims, settings, tables);
-  const std::string scale = experiment.scale ? experiment.scale(settings, tables) : "";
+  const std::string scale = ScaleOf(experiment, settings, tables);
   if (!judged.empty()) {
     WriteCsv(directory / kVerdictsFile, VerdictTable(judged, settings, scale));
     report.outputs.emplace_back(kVerdictsFile);
@@ -213,6 +272,7 @@ void Complete(const Experiment& experiment,
   // Without a manifest the directory does not look complete while its files are replaced.
   Remove(directory / kManifestFile);
   for (const TableSpec& table : experiment.tables) {
+    if (tables.not_given.contains(table.name)) continue;
     report.outputs.push_back(table.name + ".csv");
     WriteCsv(directory / report.outputs.back(), tables.at(table.name));
   }

@@ -28,6 +28,15 @@ std::vector<JudgedClaim> JudgeTrials(const Experiment& experiment,
                                      const Settings& settings,
                                      const FinishedTrials& finished);
 
+// Adds the tables that the settings' --rows do not give to tables.not_given, without rows if `tables`
+// lacks them.
+void AddNotGiven(const Experiment& experiment, const Settings& settings, Tables& tables);
+
+// Throws Error if rows of --rows do not suffice for tables, figures and claims. Writes nothing.
+void CheckJudgeable(const Experiment& experiment,
+                    const Settings& settings,
+                    const FinishedTrials& finished);
+
 // Draws the figures of `drawing` from the tables into `directory`. Adds their files to
 // report.outputs, also those of other figures that are there, and sets the report's notice. Throws
 // Error for a figure that the experiment does not have, before anything is written.

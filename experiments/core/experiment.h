@@ -53,6 +53,23 @@ struct Preset {
   double seconds = 0;
 };
 
+// A file of `--rows`: the rows of one table.
+struct RowsFile {
+  std::string table;
+  std::string name;    // without its folder
+  std::string sha256;  // of its bytes
+};
+
+// The rows of trainings that were made elsewhere (docs/rows.md).
+struct GivenRows {
+  std::vector<RowsFile> files = {};  // the table of the trainings first; empty: this run measures
+  std::string scale = {};            // "85.3 million parameters, 65.5 million tokens"
+  std::string note = {};             // which trainings are missing, what was checked
+
+  // Returns "final.csv (SHA-256 0123456789ab...)", for every file.
+  std::string Text() const;
+};
+
 // Everything that determines the rows and nothing else: no path, thread count or backend.
 struct Settings {
   std::string preset;                          // name of one of the experiment's presets
@@ -61,6 +78,7 @@ struct Settings {
   int max_seeds = 0;                           // --until-decided: the most seeds; 0: only `seeds`
   int looks = 1;                               // number of planned looks, set by the runner
   std::map<std::string, std::string> options;  // value of every option, defaults included
+  GivenRows rows = {};                         // --rows
 
   // Returns the value of an option. Aborts when the experiment does not declare the option.
   const std::string& Get(std::string_view name) const;
@@ -88,6 +106,20 @@ struct Trial {
   double cost = 1;  // relative; expensive trials start first
   // Where its training is saved (trial_context.h). Set by the run; nullptr: nothing is saved.
   const TrialContext* context = nullptr;
+};
+
+// A training of a trial, for `--rows`; defined in training_of_row.h.
+struct TrainingOfRow;
+
+// How trainings that were made elsewhere become trials, for experiments whose trials are trainings.
+struct RowsOfTrainings {
+  // The measured table with a row per training; empty: the experiment does not take --rows.
+  std::string table = {};
+  std::vector<std::string> key = {};  // its columns that say which training it is, the seed last
+  std::vector<std::string> texts =
+      {};  // columns of measured tables, not of the key, that hold texts
+  // Returns the trainings of a trial in the order of their rows; the cells of their keys are distinct.
+  std::function<std::vector<TrainingOfRow>(const Settings&, const Trial&)> trainings = {};
 };
 
 struct Column {
@@ -149,7 +181,9 @@ struct Experiment {
   // depend on the arguments alone, except in timed tables and timed experiments. Throws Error for
   // bad input (a file of --input).
   std::function<Rows(const Settings&, const Trial&)> run;
-  // Adds the rows of the derived tables, from the measured tables alone.
+  RowsOfTrainings rows = {};
+  // Adds the rows of the derived tables, from the measured tables alone. With --rows, tables and
+  // trials that were not given have no rows.
   std::function<void(const Settings&, Tables&)> derive;
   std::function<std::vector<Figure>(const Settings&, const Tables&)> figures;
   // The claims that a run judges, in the order of its summary.

@@ -128,10 +128,16 @@ RunReport Redraw(const Experiment& experiment, const fs::path& directory, const 
   CheckSettings(ReadSettings(directory / kSettingsFile), listed, directory);
   stored.settings.seeds = std::max(stored.settings.seeds, SeedsOfResults(directory));
   for (const TableSpec& spec : experiment.tables) {
+    // --rows may not have given it.
+    const bool is_listed = std::any_of(listed.begin(), listed.end(), [&](const OutputFile& output) {
+      return output.path == spec.name + ".csv";
+    });
+    if (!stored.settings.rows.files.empty() && !is_listed) continue;
     tables[spec.name] = ReadTable(spec, listed, directory);
     if (stored.former_names) ReplaceFormerNames(experiment, tables[spec.name]);
     report.outputs.push_back(spec.name + ".csv");
   }
+  AddNotGiven(experiment, stored.settings, tables);
   if (!drawing.out.empty()) {
     report.outputs.clear();
     MakeDirectory(drawing.out);

@@ -11,6 +11,7 @@
 
 #include "experiments/core/experiment.h"
 #include "experiments/core/progress.h"
+#include "experiments/core/rows_argument.h"
 
 namespace numsim::experiments {
 
@@ -94,6 +95,16 @@ RunReport Merge(const Experiment& experiment,
                 const std::filesystem::path& out,
                 const std::vector<std::string>& command,
                 const std::vector<std::string>& allow = {});
+
+// Judges trainings that were made elsewhere (docs/rows.md) and writes the results into `out`, as Run
+// does for its own trials, without a journal. Throws Error as ReadRows does, if what is there does not
+// suffice for the tables, and if `out` holds other results; nothing is written then. Requires settings
+// without max_seeds.
+RunReport JudgeRows(const Experiment& experiment,
+                    Settings settings,
+                    const std::vector<RowsArgument>& files,
+                    const std::filesystem::path& out,
+                    const std::vector<std::string>& command);
 
 // How figures are drawn again.
 struct Drawing {

@@ -61,6 +61,7 @@ std::vector<std::pair<std::string, std::string>> Fields(const StoredSettings& st
   if (settings.max_seeds > 0) {
     fields.emplace_back("--max-seeds", fmt::format("{}", settings.max_seeds));
   }
+  if (!settings.rows.files.empty()) fields.emplace_back("--rows", settings.rows.Text());
   for (const auto& [name, value] : settings.options) fields.emplace_back("--" + name, value);
   return fields;
 }
@@ -135,6 +136,23 @@ int CountIn(const Json& json, int least, const std::filesystem::path& path) {
 }
 
 constexpr const char* kDigest = "sha256";
+constexpr const char* kRows = "rows";
+
+Json JsonOf(const GivenRows& rows) {
+  Json files = Json::array();
+  for (const RowsFile& file : rows.files) {
+    files.push_back({{"table", file.table}, {"file", file.name}, {kDigest, file.sha256}});
+  }
+  return {{"files", std::move(files)}, {"scale", rows.scale}, {"note", rows.note}};
+}
+
+GivenRows RowsIn(const Json& json) {
+  GivenRows rows{.scale = json.at("scale"), .note = json.at("note")};
+  for (const Json& file : json.at("files")) {
+    rows.files.push_back({file.at("table"), file.at("file"), file.at(kDigest)});
+  }
+  return rows;
+}
 
 // Returns the text of a settings file: these fields, and the digest of the text without it.
 std::string TextOf(Json json) {
@@ -146,7 +164,7 @@ std::string TextOf(Json json) {
 // Files of older versions have no digest.
 void CheckUnchanged(Json json, const std::string& text, const std::filesystem::path& path) {
   const std::vector<std::string> known = {
-      "experiment", "preset", "seed", "seeds", "max_seeds", "options", kNames, kDigest};
+      "experiment", "preset", "seed", "seeds", "max_seeds", "options", kRows, kNames, kDigest};
   for (const auto& [name, value] : json.items()) {
     if (std::find(known.begin(), known.end(), name) != known.end()) continue;
     const std::string list = fmt::format("{}", fmt::join(known, ", "));
@@ -288,6 +306,16 @@ Settings MakeSettings(const Experiment& experiment,
   return settings;
 }
 
+std::string GivenRows::Text() const {
+  constexpr size_t kDigits = 12;
+  std::string text;
+  for (const RowsFile& file : files) {
+    text += fmt::format(
+        "{}{} (SHA-256 {})", text.empty() ? "" : ", ", file.name, file.sha256.substr(0, kDigits));
+  }
+  return text;
+}
+
 Settings WithAllSeeds(Settings settings) {
   settings.seeds = std::max(settings.seeds, settings.max_seeds);
   return settings;
@@ -315,6 +343,7 @@ void WriteSettings(const std::filesystem::path& path, const StoredSettings& stor
   json["seeds"] = settings.seeds;
   if (settings.max_seeds > 0) json["max_seeds"] = settings.max_seeds;
   json["options"] = settings.options;
+  if (!settings.rows.files.empty()) json[kRows] = JsonOf(settings.rows);
   std::string text;
   try {
     text = TextOf(std::move(json));
@@ -338,6 +367,7 @@ StoredSettings ReadSettings(const std::filesystem::path& path) {
     stored.settings.seeds = CountIn(json.at("seeds"), 1, path);
     stored.settings.max_seeds = CountIn(json.value("max_seeds", Json(0u)), 0, path);
     json.at("options").get_to(stored.settings.options);
+    if (json.contains(kRows)) stored.settings.rows = RowsIn(json.at(kRows));
     for (const char* const name : {"experiment", "preset", "seed", "seeds", "max-seeds"}) {
       if (stored.settings.options.contains(name)) {
         throw Error::Format("{}: {} is no option of an experiment", path.string(), name);

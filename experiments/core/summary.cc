@@ -84,6 +84,13 @@ std::string SummaryText(const Experiment& experiment,
   std::string text = Wrap("", fmt::format("{}: {}", experiment.name, experiment.title));
   if (!experiment.reproduces.empty()) text += Wrap("Reproduces: ", experiment.reproduces);
   text += Wrap("Settings:   ", SettingsText(experiment, settings));
+  if (!settings.rows.files.empty()) {
+    text += Wrap("Rows:       ",
+                 fmt::format("of trainings made elsewhere, with {}: {}. {}",
+                             settings.rows.scale,
+                             settings.rows.Text(),
+                             settings.rows.note));
+  }
   if (experiment.timed) text += Wrap("Times:      ", kTimedNote);
   for (const TableSpec& table : experiment.tables) {
     if (!table.timed) continue;

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <limits>
 
+#include "experiments/core/training_of_row.h"
 #include "experiments/shared/training.h"
 #include "numsim/base/error.h"
 #include "numsim/train/trainer.h"
@@ -69,6 +70,13 @@ void CheckOptions(const Settings& settings) {
   }
 }
 
+std::vector<TrainingOfRow> TrainingsOf(const Settings& settings, const Trial& trial) {
+  const Intervention intervention = ParseIntervention(trial.parameters.at("intervention"));
+  const Precision precision = ParsePrecision(trial.parameters.at("format"));
+  return {{{intervention.Text(), precision.Text(), trial.seed},
+           ConfigOf(settings, intervention, precision, trial.seed)}};
+}
+
 // Returns "clip, 6 layers, width 32, 300 steps".
 std::string Scale(const Settings& settings, const Tables&) {
   return fmt::format("{}, {} layers, width {}, {} steps",
@@ -115,6 +123,10 @@ Experiment Fp8Interventions() {
   experiment.tables = TableSpecs();
   experiment.trials = Trials;
   experiment.run = Measure;
+  experiment.rows = {.table = std::string(kFinalTable),
+                     .key = {"intervention", "format", "seed"},
+                     .texts = {"tower", "operand"},
+                     .trainings = TrainingsOf};
   experiment.derive = Derive;
   experiment.figures = Figures;
   experiment.claims = Claims();

@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "experiments/core/settings.h"
+#include "experiments/core/training_of_row.h"
 #include "experiments/shared/paper_training.h"
 #include "experiments/shared/training.h"
 #include "numsim/base/error.h"
@@ -217,6 +218,18 @@ std::vector<Trial> Trials(const Settings& settings) {
   return trials;
 }
 
+namespace {
+
+std::vector<TrainingOfRow> TrainingsOf(const Settings& settings, const Trial& trial) {
+  std::vector<TrainingOfRow> trainings;
+  for (const Arm& arm : ArmsOf(settings, trial)) {
+    trainings.push_back(
+        {{arm.plant, arm.recipe, arm.lr, trial.seed}, ConfigOf(settings, arm, trial.seed)});
+  }
+  return trainings;
+}
+
+}  // namespace
 }  // namespace fp8_outliers
 
 Experiment Fp8Outliers() {
@@ -232,6 +245,10 @@ Experiment Fp8Outliers() {
   experiment.tables = TableSpecs();
   experiment.trials = Trials;
   experiment.run = Measure;
+  experiment.rows = {.table = std::string(kRunsTable),
+                     .key = {"plant", "recipe", "lr", "seed"},
+                     .texts = {},
+                     .trainings = TrainingsOf};
   experiment.derive = Derive;
   experiment.figures = Figures;
   experiment.claims = Claims();

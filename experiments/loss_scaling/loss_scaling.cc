@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "experiments/core/settings.h"
+#include "experiments/core/training_of_row.h"
 #include "experiments/shared/block_name.h"
 #include "experiments/shared/paper_training.h"
 #include "experiments/shared/training.h"
@@ -140,6 +141,11 @@ std::vector<PaperSetting> PaperSettings() {
 
 Arm ArmOf(const Frame& row) { return {row.Text("scaler"), row.Text("scale"), row.Text("event")}; }
 
+Arm ArmOf(const Trial& trial) {
+  const auto at = [&](const char* name) { return trial.parameters.at(name); };
+  return {at("scaler"), at("scale"), at("event")};
+}
+
 bool IsLate(std::string_view parameter) {
   const std::optional<BlockName> name = ParseBlockName(parameter);
   return name && name->block > 0;
@@ -229,6 +235,14 @@ std::vector<Trial> Trials(const Settings& settings) {
   return trials;
 }
 
+namespace {
+
+std::vector<TrainingOfRow> TrainingsOf(const Settings& settings, const Trial& trial) {
+  const Arm arm = ArmOf(trial);
+  return {{{arm.scaler, arm.scale, arm.event, trial.seed}, ConfigOf(settings, arm, trial.seed)}};
+}
+
+}  // namespace
 }  // namespace loss_scaling
 
 Experiment LossScaling() {
@@ -243,6 +257,10 @@ Experiment LossScaling() {
   experiment.tables = TableSpecs();
   experiment.trials = Trials;
   experiment.run = Measure;
+  experiment.rows = {.table = std::string(kRunsTable),
+                     .key = {"scaler", "scale", "event", "seed"},
+                     .texts = {"tensor"},
+                     .trainings = TrainingsOf};
   experiment.derive = Derive;
   experiment.figures = Figures;
   experiment.claims = Claims();

@@ -35,6 +35,7 @@ struct Arm {
 Arm ArmOf(const Frame& row);
 // Returns every arm once. Throws Error naming a bad option.
 std::vector<Arm> ArmsOf(const Settings& settings);
+Arm ArmOf(const Trial& trial);
 TrainConfig ConfigOf(const Settings& settings, const Arm& arm, uint64_t seed);
 SpikeRule RuleOf(const Settings& settings);
 

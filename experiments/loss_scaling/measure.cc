@@ -98,8 +98,7 @@ double ShareNear(const std::vector<uint64_t>& spikes, uint64_t steps) {
 }  // namespace
 
 Rows Measure(const Settings& settings, const Trial& trial) {
-  const auto at = [&](const char* name) { return trial.parameters.at(name); };
-  const Arm arm{at("scaler"), at("scale"), at("event")};
+  const Arm arm = ArmOf(trial);
   const TrainConfig config = ConfigOf(settings, arm, trial.seed);
   Trainer trainer(config, OpenData(config.data));
   const double start = trainer.Validate().Mean();

@@ -5,6 +5,7 @@
 
 #include <utility>
 
+#include "experiments/core/training_of_row.h"
 #include "experiments/shared/paper_training.h"
 #include "experiments/shared/training.h"
 
@@ -237,6 +238,16 @@ std::vector<PaperSetting> PaperSettings() {
   return PaperTraining(Paper::kSwitchBack, Options(), others);
 }
 
+namespace {
+
+std::vector<TrainingOfRow> TrainingsOf(const Settings& settings, const Trial& trial) {
+  const Arm arm = ArmOf(trial);
+  Row key = CellsOf(arm);
+  key.emplace_back(trial.seed);
+  return {{std::move(key), ConfigOf(settings, arm, trial.seed)}};
+}
+
+}  // namespace
 }  // namespace loss_spikes
 
 Experiment LossSpikes() {
@@ -256,6 +267,11 @@ Experiment LossSpikes() {
   experiment.tables = TableSpecs();
   experiment.trials = Trials;
   experiment.run = Measure;
+  experiment.rows = {.table = std::string(kRunsTable),
+                     .key = {kArmKey.begin(), kArmKey.end()},
+                     .texts = {"event", "tensor", "at", "lost"},
+                     .trainings = TrainingsOf};
+  experiment.rows.key.emplace_back("seed");
   experiment.derive = Derive;
   experiment.figures = Figures;
   experiment.claims = Claims();

@@ -258,7 +258,8 @@ std::vector<Figure> Figures(const Settings& settings, const Tables& tables) {
     return OfRegime(tables.at(std::string(table)), epsilon, update).Where("lr", lr);
   };
   std::vector<Figure> figures;
-  if (has(kCurvesTable)) {
+  // Trainings that were made elsewhere may have no curves.
+  if (has(kCurvesTable) && !BaselineRows(shown(kCurvesTable)).Empty()) {
     const Frame curves = shown(kCurvesTable);
     figures.push_back(LossFigure(curves));
     for (Figure& figure : GapFigures(curves)) figures.push_back(std::move(figure));

@@ -114,9 +114,7 @@ void AddSpreads(const Spreads& spreads, TrainingRows& rows) {
 }  // namespace
 
 Rows Measure(const Settings& settings, const Trial& trial) {
-  const auto parameter = [&](const char* name) { return trial.parameters.at(name); };
-  const Arm arm{{parameter("m"), parameter("v")},
-                {parameter("epsilon"), parameter("update_from"), parameter("lr")}};
+  const Arm arm = ArmOf(trial);
   const TrainConfig config = ConfigOf(settings, arm, trial.seed);
   Trainer trainer(config, OpenData(config.data));
   const double start = trainer.Validate().Mean();

@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "experiments/core/settings.h"
+#include "experiments/core/training_of_row.h"
 #include "experiments/shared/paper_training.h"
 #include "experiments/shared/training.h"
 #include "numsim/base/error.h"
@@ -50,34 +51,34 @@ std::vector<Option> Options() {
   return {
       // clang-format off
       {.name = "m",             .quick = "fp32,e4m3fn,e5m2", .paper = "fp32,bf16,fp16,e4m3fn,e4m3,e5m2,dynamic",
-       .help = "formats of the first moment in the grid, separated by commas", .small = "fp32,e4m3fn,e5m2"},
+       .help = "formats of the first moment in the grid, separated by commas", .small = "fp32,e4m3fn,e5m2", .others = {{"100m", "fp32,e4m3fn,e5m2"}}},
       {.name = "v",             .quick = "fp32,e4m3fn,e5m2", .paper = "fp32,bf16,fp16,e4m3fn,e4m3,e5m2,dynamic",
-       .help = "formats of the second moment in the grid, separated by commas", .small = "fp32,e4m3fn,e5m2", .demo = "e4m3fn,e5m2"},
-      {.name = "scalings",      .quick = "tensor",    .paper = "none,tensor,block:128,coat:128", .help = "scalings of the grid, separated by commas: none, tensor, block:N, coat:N"},
+       .help = "formats of the second moment in the grid, separated by commas", .small = "fp32,e4m3fn,e5m2", .demo = "e4m3fn,e5m2", .others = {{"100m", "e4m3fn,e5m2"}}},
+      {.name = "scalings",      .quick = "tensor",    .paper = "none,tensor,block:128,coat:128", .help = "scalings of the grid, separated by commas: none, tensor, block:N, coat:N", .others = {{"100m", "tensor"}}},
       {.name = "pairs",         .quick = kPairsQuick, .paper = "none",     .help = "further pairs M/V, separated by commas, e.g. e4m3fn@block:128/e5m2@tensor+sr; or none",
-       .small = kPairsSmall, .demo = "none"},
+       .small = kPairsSmall, .demo = "none", .others = {{"100m", kPairsQuick}}},
       {.name = "text",          .quick = "",          .paper = "",
        .help = "UTF-8 file to train on; its last tenth is for validation; empty: generated text"},
       {.name = "text-size",     .quick = "1048576",   .paper = "67108864", .help = "bytes of generated text", .small = "4194304"},
       {.name = "layers",        .quick = "2",         .paper = "12",       .help = "blocks of the model, 1 to 128", .small = "4"},
       {.name = "width",         .quick = "64",        .paper = "768",      .help = "width of the model", .small = "128"},
       {.name = "heads",         .quick = "2",         .paper = "12",       .help = "attention heads; must divide the width", .small = "4"},
-      {.name = "context",       .quick = "64",        .paper = "2048",     .help = "bytes per sequence", .small = "128"},
-      {.name = "batch",         .quick = "8",         .paper = "128",      .help = "sequences per step", .small = "16"},
-      {.name = "steps",         .quick = "300",       .paper = "20000",    .help = "training steps, 10 or more", .small = "600"},
+      {.name = "context",       .quick = "64",        .paper = "2048",     .help = "bytes per sequence", .small = "128", .others = {{"100m", "1024"}}},
+      {.name = "batch",         .quick = "8",         .paper = "128",      .help = "sequences per step", .small = "16", .others = {{"100m", "64"}}},
+      {.name = "steps",         .quick = "300",       .paper = "20000",    .help = "training steps, 10 or more", .small = "600", .others = {{"100m", "1000"}}},
       {.name = "vocabulary",    .quick = "256",       .paper = "256",
        .help = "256: text, one token per byte; 2 to 65536: that many tokens with Zipf frequencies", .before = "256"},
       {.name = "lr",            .quick = "3e-3",      .paper = "3e-4",
-       .help = "peak learning rates, separated by commas; each pair is judged at its best", .small = "2e-3"},
-      {.name = "warmup",        .quick = "30",        .paper = "2000",     .help = "steps of linear warm-up", .small = "60", .part_of = "steps"},
+       .help = "peak learning rates, separated by commas; each pair is judged at its best", .small = "2e-3", .others = {{"100m", "6e-4"}}},
+      {.name = "warmup",        .quick = "30",        .paper = "2000",     .help = "steps of linear warm-up", .small = "60", .others = {{"100m", "100"}}, .part_of = "steps"},
       {.name = "epsilon",       .quick = "1e-8,1e-5", .paper = "1e-8,1e-6,1e-5",
-       .help = "epsilons of AdamW, separated by commas; Llama 2 has 1e-5"},
+       .help = "epsilons of AdamW, separated by commas; Llama 2 has 1e-5", .others = {{"100m", "1e-5"}}},
       {.name = "beta1",         .quick = "0.9",       .paper = "0.9",      .help = "decay of m"},
       {.name = "beta2",         .quick = "0.95",      .paper = "0.95",     .help = "decay of v"},
       {.name = "weight-decay",  .quick = "0.1",       .paper = "0.1",      .help = "weight decay of matrices"},
       {.name = "clip",          .quick = "1",         .paper = "1",        .help = "largest norm of gradients; 0 disables clipping"},
       {.name = "update-from",   .quick = "fresh,stored", .paper = "fresh,stored",
-       .help = "moments from which updates are computed, separated by commas: fresh, or stored (as read back from storage)", .small = "fresh", .demo = "fresh"},
+       .help = "moments from which updates are computed, separated by commas: fresh, or stored (as read back from storage)", .small = "fresh", .demo = "fresh", .others = {{"100m", "fresh"}}},
       {.name = "records",       .quick = "30",        .paper = "100",      .help = "minimum number of points per curve, 2 to --steps", .at_most = "steps"},
       {.name = "valid-batches", .quick = "16",        .paper = "16",       .help = "batches per validation"},
       {.name = "billions",      .quick = "6.74",      .paper = "6.74",     .help = "parameters of the model in memory.csv, in 10^9"},
@@ -246,6 +247,13 @@ std::vector<Trial> Trials(const Settings& settings) {
   return trials;
 }
 
+std::vector<TrainingOfRow> TrainingsOf(const Settings& settings, const Trial& trial) {
+  const Arm arm = ArmOf(trial);
+  const Regime& regime = arm.regime;
+  return {{{arm.pair.m, arm.pair.v, regime.epsilon, regime.update_from, regime.lr, trial.seed},
+           ConfigOf(settings, arm, trial.seed)}};
+}
+
 // Returns the storage of a format under a scaling. fp32 and the dynamic map take no other scaling.
 std::string Storage(const std::string& format, const std::string& scaling) {
   if (format == "fp32" || format.starts_with("dynamic")) return format;
@@ -318,6 +326,11 @@ std::vector<MomentPair> PairsOf(const Settings& settings) {
   return pairs;
 }
 
+Arm ArmOf(const Trial& trial) {
+  const auto at = [&](const char* name) { return trial.parameters.at(name); };
+  return {{at("m"), at("v")}, {at("epsilon"), at("update_from"), at("lr")}};
+}
+
 std::vector<Arm> ArmsOf(const Settings& settings) {
   const std::vector<MomentPair> pairs = PairsOf(settings);
   const std::vector<std::string> updates = settings.GetList("update-from");
@@ -369,10 +382,15 @@ Experiment MomentFormats() {
   experiment.reproduces = "Figure 5, Tables 1 and 4 of [Fishman]";
   experiment.description = kDescription;
   experiment.options = Options();
-  experiment.presets = {{"quick", 4, 180}, {"small", 3, 960}, {"paper", 3}, {"demo", 3, 55}};
+  experiment.presets = {
+      {"quick", 4, 180}, {"small", 3, 960}, {"100m", 3}, {"paper", 3}, {"demo", 3, 55}};
   experiment.tables = TableSpecs();
   experiment.trials = Trials;
   experiment.run = Measure;
+  experiment.rows = {.table = std::string(kFinalTable),
+                     .key = {"m", "v", "epsilon", "update_from", "lr", "seed"},
+                     .texts = {"tensor", "role"},
+                     .trainings = TrainingsOf};
   experiment.derive = Derive;
   experiment.figures = Figures;
   experiment.claims = Claims();

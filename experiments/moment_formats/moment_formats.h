@@ -55,6 +55,9 @@ std::vector<Arm> ArmsOf(const Settings& settings);
 // --pairs. Throws Error naming a bad option.
 std::vector<MomentPair> PairsOf(const Settings& settings);
 
+// Returns the arm of a trial.
+Arm ArmOf(const Trial& trial);
+
 // Returns the training configuration of an arm; `seed` is the seed of weights and batches.
 TrainConfig ConfigOf(const Settings& settings, const Arm& arm, uint64_t seed);
 

@@ -197,23 +197,6 @@ void SetSize(const ModelSize& size, ModelConfig& model) {
   model.heads = size.width % kHeadWidth == 0 ? size.width / kHeadWidth : 1;
 }
 
-double ApproximateParameters(const TrainConfig& config) {
-  const ModelConfig& model = config.model;
-  const auto tower = [](size_t layers, size_t width) {
-    return 12.0 * static_cast<double>(layers) * static_cast<double>(width) *
-           static_cast<double>(width);
-  };
-  const auto width = static_cast<double>(model.width);
-  double count = tower(model.layers, model.width);
-  if (model.kind == ModelKind::kClip) {
-    count += tower(model.text_layers == 0 ? model.layers : model.text_layers,
-                   model.text_width == 0 ? model.width : model.text_width);
-  }
-  const bool zipf = config.data.kind == DataKind::kZipf;
-  const size_t vocabulary = zipf ? config.data.vocabulary : model.vocabulary;
-  return count + 2 * static_cast<double>(vocabulary) * width;
-}
-
 std::string TrainingScaleText(const Settings& settings, const Tables&) {
   std::string text;
   const auto add = [&](const char* option, const char* format) {

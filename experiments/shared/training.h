@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "experiments/core/approximate_parameters.h"
 #include "experiments/core/experiment.h"
 #include "experiments/core/frame.h"
 #include "experiments/shared/state_archive.h"
@@ -66,11 +67,6 @@ std::string Text(const ModelSize& size);
 // Sets layers, width and number of heads. Heads are 32 wide; if the width is not a multiple of 32,
 // there is one head.
 void SetSize(const ModelSize& size, ModelConfig& model);
-
-// Returns the number of parameters of a transformer, roughly: 12 layers x width^2 for the blocks
-// of each tower, and its embeddings. Bytes and captions are counted as 256 tokens, also before
-// FitToData; data of kind zipf as data.vocabulary.
-double ApproximateParameters(const TrainConfig& config);
 
 // Returns the scale of a training as text, for Experiment::scale: "2 layers, width 64, 300 steps".
 // Options that the experiment does not declare are left out.

@@ -14,14 +14,6 @@
 namespace numsim::experiments::switchback_accuracy {
 namespace {
 
-Training TrainingOf(const Trial& trial) {
-  const auto at = [&](const char* name) -> const std::string& { return trial.parameters.at(name); };
-  return {ParseModelKind(at("model")),
-          ParseSize("sizes-" + at("model"), at("size")),
-          std::stoull(at("batch")),
-          ParseVariant(at("variant"))};
-}
-
 double ZeroShotOf(const Trainer& trainer) {
   const auto& zero_shot = trainer.last_zero_shot();
   return zero_shot.has_value() ? zero_shot->Accuracy() : std::nan("");

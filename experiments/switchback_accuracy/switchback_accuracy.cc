@@ -3,6 +3,7 @@
 
 #include <utility>
 
+#include "experiments/core/training_of_row.h"
 #include "experiments/shared/paper_training.h"
 
 namespace numsim::experiments {
@@ -235,6 +236,11 @@ Experiment SwitchbackAccuracy() {
   experiment.tables = TableSpecs();
   experiment.trials = Trials;
   experiment.run = Measure;
+  experiment.rows = {
+      .table = std::string(kFinalTable),
+      .key = {"model", "size", "tokens", "kind", "format", "gradient_format", "layers", "seed"},
+      .texts = {"layer"},
+      .trainings = TrainingsOf};
   experiment.derive = Derive;
   experiment.figures = Figures;
   experiment.claims = Claims();

@@ -58,6 +58,8 @@ struct Training {
   size_t batch = 0;  // number of images or sequences
   Variant variant;
 };
+// Returns the training of a trial.
+Training TrainingOf(const Trial& trial);
 // Returns the configuration of a training; `seed` is the seed of weights and batches.
 TrainConfig ConfigOf(const Settings& settings, const Training& training, uint64_t seed);
 
@@ -81,6 +83,8 @@ bool IsShadowStep(const Settings& settings, uint64_t steps);
 // Returns the trials over models, sizes, batches, variants and seeds, where seeds vary fastest.
 // Throws Error naming a bad option.
 std::vector<Trial> Trials(const Settings& settings);
+// Returns the training of a trial as RowsOfTrainings::trainings.
+std::vector<TrainingOfRow> TrainingsOf(const Settings& settings, const Trial& trial);
 Rows Measure(const Settings& settings, const Trial& trial);
 void Derive(const Settings& settings, Tables& tables);
 std::vector<Figure> Figures(const Settings& settings, const Tables& tables);

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "experiments/core/settings.h"
+#include "experiments/core/training_of_row.h"
 #include "experiments/shared/training.h"
 #include "experiments/switchback_accuracy/switchback_accuracy.h"
 #include "numsim/base/error.h"
@@ -101,6 +102,31 @@ void AddTrials(const Settings& settings,
 }
 
 }  // namespace
+
+Training TrainingOf(const Trial& trial) {
+  const auto at = [&](const char* name) -> const std::string& { return trial.parameters.at(name); };
+  return {ParseModelKind(at("model")),
+          ParseSize("sizes-" + at("model"), at("size")),
+          std::stoull(at("batch")),
+          ParseVariant(at("variant"))};
+}
+
+std::vector<TrainingOfRow> TrainingsOf(const Settings& settings, const Trial& trial) {
+  const Training training = TrainingOf(trial);
+  const TrainConfig config = ConfigOf(settings, training, trial.seed);
+  TrainConfig fitted = config;
+  if (training.model == ModelKind::kClip) FitToData(fitted, OpenData(config.data)->shape());
+  const Variant& variant = training.variant;
+  return {{{std::string(ToString(training.model)),
+            Text(training.size),
+            Tokens(fitted),
+            variant.kind,
+            variant.format,
+            variant.gradient_format,
+            variant.layers,
+            trial.seed},
+           config}};
+}
 
 std::vector<Trial> Trials(const Settings& settings) {
   CheckOptions(settings);

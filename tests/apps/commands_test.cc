@@ -13,8 +13,10 @@
 namespace numsim::apps {
 namespace {
 
+using ::testing::AllOf;
 using ::testing::HasSubstr;
 using ::testing::Not;
+using ::testing::StartsWith;
 
 class Commands : public ProgramTest {
  protected:
@@ -109,10 +111,10 @@ TEST_F(Commands, DescribeShowsOptionsAndColumns) {
 TEST_F(Commands, DescribeShowsThePresetsWithTheirValues) {
   const std::string three = Output("describe moment-formats");
   EXPECT_THAT(three,
-              HasSubstr("options (quick with 4 seeds | small with 3 seeds | paper with 3 seeds | "
-                        "demo with 3 seeds)"));
-  EXPECT_THAT(three, HasSubstr(" 2 | 4 | 12 | 2\n"));  // layers
-  EXPECT_THAT(three, HasSubstr(" (none) | (none) | (none) | (none)\n"));
+              HasSubstr("options (quick with 4 seeds | small with 3 seeds | 100m with 3 seeds | "
+                        "paper with 3 seeds | demo with 3 seeds)"));
+  EXPECT_THAT(three, HasSubstr(" 2 | 4 | 12 | 12 | 2\n"));  // layers
+  EXPECT_THAT(three, HasSubstr(" (none) | (none) | (none) | (none) | (none)\n"));
   const std::string two = Output("describe linear-error");
   EXPECT_THAT(two, HasSubstr("options (quick with 5 seeds | paper with 3 seeds)"));
 }
@@ -250,6 +252,34 @@ TEST_F(Commands, RunTakesKeysOfTrainingsFromAFile) {
       refused.err,
       HasSubstr("--set optimizer.update_from_stored=true: the experiment sets this key itself"));
   EXPECT_FALSE(std::filesystem::exists(Path("other")));
+}
+
+TEST_F(Commands, RunJudgesTrainingsMadeElsewhere) {
+  const std::string run =
+      "run moment-formats --m fp32 --v e4m3fn --pairs none --text-size 16384 --width 16 --heads 1 "
+      "--layers 1 --context 8 --batch 1 --steps 10 --warmup 0 --records 2 --epsilon 1e-5 --seeds 1 "
+      "--update-from fresh --valid-batches 1 ";
+  EXPECT_THAT(Output(run + "--rows-template t.csv --configs configs"),
+              StartsWith("t.csv: 2 trainings, 0 of them filled\n"));
+  for (const char* const number : {"0", "1"}) {
+    Output(fmt::format("train configs/{0}.toml --out runs/{0}", number));
+  }
+  EXPECT_THAT(Output(run + "--rows-template rows.csv --collect runs/0 runs/1"),
+              StartsWith("rows.csv: 2 trainings, 2 of them filled\n"));
+  EXPECT_THAT(
+      Output(run + "--rows rows.csv --out result"),
+      AllOf(HasSubstr("Rows:       of trainings made elsewhere"), HasSubstr("written to result:")));
+  for (const char* const wrong : {"--rows t.csv",
+                                  "--rows rows.csv --lr 1e-2",
+                                  "--rows rows.csv --shard 0/2",
+                                  "--rows curves=rows.csv",
+                                  "--rows absent.csv",
+                                  "--collect runs/0"}) {
+    const Outcome refused = Numsim(run + wrong + " --out other");
+    EXPECT_EQ(refused.exit_code, 2) << wrong;
+    EXPECT_EQ(refused.Lines().size(), 0u) << wrong;
+    EXPECT_FALSE(std::filesystem::exists(Path("other"))) << wrong;
+  }
 }
 
 TEST_F(Commands, RunTakesAsManySeedsAsThePresetHas) {

@@ -93,7 +93,7 @@ TEST(MomentFormats, EveryPresetHasItsPairsForEachOfItsSeeds) {
     names.push_back(preset.name);
     const std::string size = "65536";  // in place of the 64 MiB of paper
     Overrides overrides = {{"text-size", size}};
-    if (preset.name == "paper") overrides["batch"] = "2";
+    if (preset.name == "paper" || preset.name == "100m") overrides["batch"] = "2";
     const Settings settings = MakeSettings(experiment, preset.name, 5, preset.seeds, overrides);
     const std::vector<Trial> trials = experiment.trials(settings);
     const std::vector<MomentPair> pairs = PairsOf(settings);
@@ -104,7 +104,8 @@ TEST(MomentFormats, EveryPresetHasItsPairsForEachOfItsSeeds) {
       EXPECT_TRUE(labels.insert(trials[i].label).second) << trials[i].label;
       EXPECT_EQ(trials[i].seed, 5 + i % static_cast<size_t>(preset.seeds));
     }
-    EXPECT_THAT(trials[0].label, StartsWith("fp32 / fp32 epsilon=1e-8 fresh lr="));
+    const std::string epsilon = preset.name == "100m" ? "1e-5" : "1e-8";
+    EXPECT_THAT(trials[0].label, StartsWith("fp32 / fp32 epsilon=" + epsilon + " fresh lr="));
     // The pairs that the claims are about.
     std::vector<MomentPair> wanted = {
         {"e4m3fn", "e5m2"}, {"e5m2", "e5m2"}, {"e4m3fn", "e4m3fn"}, {"e5m2", "e4m3fn"}};
@@ -117,11 +118,12 @@ TEST(MomentFormats, EveryPresetHasItsPairsForEachOfItsSeeds) {
     }
     counts.push_back(pairs.size());
   }
-  EXPECT_EQ(names, (std::vector<std::string>{"quick", "small", "paper", "demo"}));
+  EXPECT_EQ(names, (std::vector<std::string>{"quick", "small", "100m", "paper", "demo"}));
   EXPECT_LT(counts[0], 20u);  // within 3 minutes
   EXPECT_GT(counts[1], counts[0]);
-  EXPECT_GT(counts[2], counts[1]);
-  EXPECT_LT(counts[3], counts[0]);
+  EXPECT_EQ(counts[2], 8u);
+  EXPECT_GT(counts[3], counts[1]);
+  EXPECT_LT(counts[4], counts[0]);
   EXPECT_GE(FindPreset(experiment, "paper").seeds, 3);
 }
 

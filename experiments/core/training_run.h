@@ -1,0 +1,37 @@
+// The directory of a training, as `numsim train` leaves it, as the evidence of a row of --rows.
+#pragma once
+
+#include <filesystem>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "numsim/config/config.h"
+
+namespace numsim::experiments {
+
+// Returns the SHA-256 of what `sha256sum config.toml summary.txt train.csv valid.csv` prints in that
+// directory. Throws Error naming a file that is missing.
+std::string RunDigest(const std::filesystem::path& directory);
+
+struct TrainingRun {
+  TrainConfig config;
+  // The outcomes that the files state, as cells of the columns that have these names in the tables of
+  // experiments: status, steps, parameters, start_loss (unless there was no validation at step 0), train_loss,
+  // valid_loss, zero_shot, entropy_bound, m_bytes and v_bytes.
+  std::map<std::string, std::string> outcomes;
+};
+
+// Reads a training that has ended. Throws Error naming a file that is missing or is not as a training
+// leaves it.
+TrainingRun ReadTrainingRun(const std::filesystem::path& directory);
+
+// The keys in which the configuration of a run differs from another, each as "KEY is VALUE, not VALUE".
+// Keys that only say what is recorded, and when, are left out.
+struct ConfigDifferences {
+  std::vector<std::string> of_data = {};  // keys of the data: the same training may read others
+  std::vector<std::string> others = {};
+};
+ConfigDifferences CompareConfigs(const TrainConfig& run, const TrainConfig& expected);
+
+}  // namespace numsim::experiments
