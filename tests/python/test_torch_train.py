@@ -1,20 +1,24 @@
 """python -m numsim.torch.train: trainings in PyTorch beside those of `numsim train`."""
 
 import csv
+import math
 import os
-import pathlib
 import re
 import shutil
 import signal
 import subprocess
 import sys
+import threading
 import time
 
 import pytest
 
+from numsim import _core as core
+
 torch = pytest.importorskip("torch", reason="PyTorch is not installed")
 pytest.importorskip("numsim.torch")
 program = pytest.importorskip("numsim.torch.train.__main__")
+configuration = pytest.importorskip("numsim.torch.train._configuration")
 models = pytest.importorskip("numsim.torch.train.models")
 side_by_side = pytest.importorskip("numsim.torch.train._side_by_side")
 
@@ -158,6 +162,20 @@ def test_a_checkpoint_goes_from_one_engine_to_the_other(numsim_program, tmp_path
     assert len(rows(tmp_path / "cpp")) == 9
 
 
+def test_a_loss_that_is_not_finite_moves_no_weight(monkeypatch):
+    config = core.TrainConfig.of_keys(TINY)
+    training = program.Training(config, torch.device("cpu"))
+    training.take_step(0)
+    before = {name: p.detach().clone() for name, p in training.parameters.items()}
+    plain = training._losses
+    # Infinite, with the gradients of a finite one.
+    monkeypatch.setattr(training, "_losses", lambda batch: (plain(batch)[0] + math.inf, None))
+    loss, numbers = training.take_step(1)
+    assert loss == math.inf and math.isnan(numbers.gradient_norm)
+    assert numbers.skipped == len(before)
+    assert all(torch.equal(p, before[name]) for name, p in training.parameters.items())
+
+
 def test_a_diverged_run_says_what_the_library_says(in_both, tmp_path):
     cpp, torchs = in_both([*TINY, "schedule.peak=1e30", "schedule.warmup=0"])
     assert len(cpp) == len(torchs)
@@ -271,6 +289,18 @@ def test_several_configurations_have_a_device_each(tmp_path, capsys):
     assert most == 2 and not busy
 
 
+def test_a_signal_goes_on_to_the_training_and_starts_no_other(tmp_path, capsys):
+    python = tmp_path / "python"
+    python.write_text('#!/bin/sh\ntrap "exit 75" TERM\necho began\nwhile :; do sleep 0.05; done\n')
+    python.chmod(0o755)
+    files = [write_config(tmp_path, name) for name in "ab"]
+    timer = threading.Timer(0.5, os.kill, (os.getpid(), signal.SIGTERM))
+    timer.start()
+    options = program._parse([*files, "--out", str(tmp_path / "out")])
+    assert side_by_side.run_all(options, str(python)) == program.STOPPED
+    assert capsys.readouterr().out == "a: starts on cpu\na: began\n"
+
+
 def test_several_configurations_are_checked_before_the_first_starts(tmp_path, capsys):
     good, wrong = write_config(tmp_path, "a"), write_config(tmp_path, "wrong", 0)
     for names, message in (([good, good], "two files have the name 'a'"),
@@ -281,13 +311,9 @@ def test_several_configurations_are_checked_before_the_first_starts(tmp_path, ca
 
 
 def test_the_example_for_a_gpu_is_a_configuration(source_dir):
-    from numsim import _core
-    from numsim.torch.train._configuration import require_supported, section
-
-    path = pathlib.Path(source_dir) / "docs/examples/llama_100m.toml"
-    config = _core.TrainConfig.read(str(path), [])
-    require_supported(config)
-    s = section(config, "model")
+    config = core.TrainConfig.read(str(source_dir / "docs/examples/llama_100m.toml"), [])
+    configuration.require_supported(config)
+    s = configuration.section(config, "model")
     linear = lambda name, i, o, bias: torch.nn.Linear(i, o, bias, device="meta")  # noqa: E731
     with torch.device("meta"):
         model = models.Llama(s, 256, linear)

@@ -31,7 +31,7 @@ struct StepNumbers {
   std::string rms_tensor = {};                            // its name
   bool finite = true;                                     // all gradients are
 };
-// Returns the numbers of a step of these parameters.
+// Returns the numbers of a step of these parameters. Requires a step that was taken or skipped.
 StepNumbers NumbersOf(const OptimizerStep& step, const ParameterList<float>& parameters);
 // Returns the numbers of a step that is not taken, because the loss is not finite.
 StepNumbers NumbersWithoutStep(size_t tensors, double loss_scale);

@@ -9,6 +9,7 @@
 #include "numsim/base/build_info.h"
 #include "numsim/base/error.h"
 #include "numsim/base/printable.h"
+#include "numsim/base/require.h"
 #include "numsim/io/csv.h"
 #include "numsim/train/internal/continuation.h"
 
@@ -82,6 +83,10 @@ StepNumbers NumbersOf(const OptimizerStep& step, const ParameterList<float>& par
   if (step.skipped) return numbers;
   numbers.skipped = static_cast<uint64_t>(
       std::ranges::count_if(step.tensors, [](const TensorStep& tensor) { return tensor.skipped; }));
+  NUMSIM_REQUIRE(step.tensors.size() == parameters.size(),
+                 "NumbersOf: a step of {} tensors, and there are {} parameters",
+                 step.tensors.size(),
+                 parameters.size());
   size_t i = 0;
   for (const Parameter<float>& parameter : parameters) {
     const TensorStep& tensor = step.tensors[i++];

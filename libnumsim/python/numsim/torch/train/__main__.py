@@ -32,8 +32,11 @@ def main(arguments: list[str] | None = None) -> int:
             return _side_by_side.run_all(options, sys.executable)
         return _train(options, ["python", "-m", "numsim.torch.train", *words])
     except (ValueError, OSError) as error:
-        print(f"numsim.torch.train: {error}", file=sys.stderr)
-        return BAD_INPUT
+        message = str(error)
+    except (MemoryError, torch.cuda.OutOfMemoryError):
+        message = "out of memory; a larger train.accumulate needs less"
+    print(f"numsim.torch.train: {message}", file=sys.stderr)
+    return BAD_INPUT
 
 
 class _Parser(argparse.ArgumentParser):

@@ -32,6 +32,7 @@ class Training:
         self.data = _core.TrainData(config)
         self.config = self.data.config
         self.loop = section(self.config, "train")
+        self.device = device
         self.batches = Batches(self.data, device)
         initial = _core.TrainModel(self.config)
         self.model = _make_model(self.data, initial).to(device)
@@ -43,39 +44,44 @@ class Training:
     def take_step(self, step: int) -> tuple[float, _core.StepNumbers]:
         """Takes a step. Returns the mean loss of its batch, and what the optimiser did."""
         loss = self.compute_gradients(step)
-        if not math.isfinite(loss):
-            return loss, _core.numbers_without_step(len(self.parameters))
+        # With a gradient that is not finite, no weight moves. So the step need not wait for the loss.
+        next(iter(self.parameters.values())).grad.view(-1)[:1].add_(0 * loss)
         self.optimizer.param_groups[0]["lr"] = self.config.learning_rate(step)
         self.optimizer.step()
-        return loss, self.optimizer.numbers()
+        numbers, mean = self.optimizer.numbers(), loss.item()
+        if not math.isfinite(mean):
+            numbers = _core.numbers_without_step(len(self.parameters))
+        return mean, numbers
 
-    def compute_gradients(self, step: int) -> float:
-        """Adds up the gradients of the parts of a batch. Returns the mean loss."""
+    def compute_gradients(self, step: int) -> torch.Tensor:
+        """Adds up the gradients of the parts of a batch. Returns the mean loss, on the device."""
         parts = self.loop.accumulate
         self.model.train()
         self.optimizer.zero_grad()
-        losses, counted = [], 0
+        loss, counted = torch.zeros((), dtype=torch.float64, device=self.device), 0
         for part in range(parts):
             batch = self.batches.train(step * parts + part)
             of_rows = self._losses(batch)[0]
             (of_rows.sum() / (batch.counted * parts)).backward()
-            losses.append(of_rows.detach().double().sum())
+            loss += of_rows.detach().double().sum()
             counted += batch.counted
-        return torch.stack(losses).sum().item() / counted
+        return loss / counted
 
     @torch.no_grad()
     def validate(self) -> tuple[float, int, int]:
         """Returns the sum of the losses over the validation batches, their number, and how many
         predictions are right."""
         self.model.eval()
-        loss, correct, counted = 0.0, 0, 0
+        loss = torch.zeros((), dtype=torch.float64, device=self.device)
+        correct = torch.zeros((), dtype=torch.int64, device=self.device)
+        counted = 0
         for index in range(self.data.valid_batches):
             batch = self.batches.valid(index)
             of_rows, logits = self._losses(batch)
-            loss += of_rows.double().sum().item()
-            correct += int((logits.argmax(-1) == batch.targets.flatten()).sum())
+            loss += of_rows.double().sum()
+            correct += (logits.argmax(-1) == batch.targets.flatten()).sum()
             counted += batch.counted
-        return loss, counted, correct
+        return loss.item(), counted, int(correct)
 
     def _losses(self, batch: Batch) -> tuple[torch.Tensor, torch.Tensor]:
         """Returns the cross entropy of each target, and the logits as rows."""
