@@ -96,7 +96,7 @@ def contents(directory):
 )
 def test_losses_are_those_of_the_library(settings, in_both):
     cpp, torchs = in_both(settings)
-    assert distance(cpp, torchs) < 1e-5
+    assert distance(cpp, torchs) < 5e-7  # 1e-6 is a GELU of the other form
     for column in ("step", "tokens", "lr", "skipped"):
         assert [r[column] for r in cpp] == [r[column] for r in torchs]
     for column in ("gradient_norm", "rms"):
@@ -124,17 +124,18 @@ def test_another_epsilon_is_seen(in_both, monkeypatch):
         ["linear.kind=mx", "linear.format=e4m3fn", "linear.override.0.layers=*.down"],
         ["optimizer.m=e4m3fn@tensor+sr", "optimizer.v=e5m2@block:64+sr", "optimizer.weights=bf16",
          "optimizer.update=stochastic:16"],
+        STATEFUL[len(TINY) :],
         ["optimizer.kind=stable-adamw", "optimizer.stable.global=true",
          "optimizer.beta2_decay=0.5"],
         ["optimizer.kind=sgd", "optimizer.moment_minimum=100", "optimizer.m=e4m3fn@tensor"],
         ["optimizer.kind=lion", "optimizer.decay_filter=all", "schedule.peak=1e-4"],
     ],
-    ids=["switchback", "mx", "moments", "stable", "sgd", "lion"],
+    ids=["switchback", "mx", "moments", "stateful", "stable", "sgd", "lion"],
 )  # fmt: skip
 def test_layers_and_optimisers_are_those_of_the_configuration(settings, in_both, tmp_path):
-    # Rounding makes differences of a last bit larger, so the losses part a little.
+    # A difference in a last bit may round the other way. Other random bits make it 4e-4.
     cpp, torchs = in_both([*TINY, *settings])
-    assert distance(cpp, torchs) < 2e-3
+    assert distance(cpp, torchs) < 1.5e-4
     texts = [(tmp_path / d / "summary.txt").read_text() for d in ("cpp", "torch")]
     assert re.findall("^bytes per.*", texts[0], re.M) == re.findall("^bytes per.*", texts[1], re.M)
 
