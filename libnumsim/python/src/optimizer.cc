@@ -176,7 +176,8 @@ constexpr std::pair<std::string_view, bool StableOptions::*> kStableFlags[] = {
 // Returns the library's default configuration with the given settings in their places.
 OptimizerConfig ConfigOf(const nb::dict& settings) {
   OptimizerConfig config;
-  for (auto [key, value] : settings) {
+  for (auto [key, given] : settings) {
+    const nb::handle value = given;  // a binding cannot be captured before clang 16
     const std::string name = nb::cast<std::string>(key);
     const auto text = [&] { return nb::cast<std::string>(value); };
     const auto number = [&] { return nb::cast<double>(value); };

@@ -10,6 +10,7 @@ import functools
 import itertools
 import math
 import weakref
+from typing import Any
 
 import torch
 
@@ -17,7 +18,7 @@ from numsim import _core, _device
 from numsim._linear import LinearRecipe
 
 _numbers = itertools.count()
-_layers = weakref.WeakValueDictionary()  # {number: Gemms}
+_layers: weakref.WeakValueDictionary[int, Any] = weakref.WeakValueDictionary()  # {number: Gemms}
 _recipes: dict[str, LinearRecipe] = {}  # by key_of
 
 
