@@ -92,6 +92,10 @@ int Describe(const std::string& name) {
   PrintAdvice(e);
   PrintClaims(e);
   fmt::print("\ntime on two cores, roughly: {}\n", PresetTimes(e));
+  if (!e.rows.table.empty()) {
+    fmt::print("\ntrainings made elsewhere: --rows FILE.csv, a row of {}.csv per training\n",
+               e.rows.table);
+  }
   fmt::print("\noptions ({})\n", PresetNames(e));
   for (const auto& option : e.options) {
     std::string values;

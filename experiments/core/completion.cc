@@ -132,17 +132,6 @@ Manifest DescribeRun(const Experiment& experiment,
   return manifest;
 }
 
-// Returns the scale of a run in words; with --rows also that of the trainings, and where they are from.
-std::string ScaleOf(const Experiment& experiment, const Settings& settings, const Tables& tables) {
-  std::string scale = experiment.scale ? experiment.scale(settings, tables) : "";
-  if (settings.rows.files.empty()) return scale;
-  return fmt::format("{}{}trained elsewhere: {}; rows of {}",
-                     scale,
-                     scale.empty() ? "" : "; ",
-                     settings.rows.scale,
-                     settings.rows.Text());
-}
-
 bool IsChosen(const Figure& figure, const std::vector<std::string>& names) {
   return names.empty() || std::find(names.begin(), names.end(), figure.name) != names.end();
 }
@@ -168,6 +157,16 @@ std::vector<Trial> ListTrials(const Experiment& experiment, const Settings& sett
     throw Error::Format("{}: these options leave no trials to run", experiment.name);
   }
   return trials;
+}
+
+std::string ScaleOf(const Experiment& experiment, const Settings& settings, const Tables& tables) {
+  std::string scale = experiment.scale ? experiment.scale(settings, tables) : "";
+  if (settings.rows.files.empty()) return scale;
+  return fmt::format("{}{}trained elsewhere: {}; rows of {}",
+                     scale,
+                     scale.empty() ? "" : "; ",
+                     settings.rows.scale,
+                     settings.rows.Text());
 }
 
 void AddNotGiven(const Experiment& experiment, const Settings& settings, Tables& tables) {

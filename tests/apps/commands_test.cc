@@ -115,6 +115,7 @@ TEST_F(Commands, DescribeShowsThePresetsWithTheirValues) {
                         "paper with 3 seeds | demo with 3 seeds)"));
   EXPECT_THAT(three, HasSubstr(" 2 | 4 | 12 | 12 | 2\n"));  // layers
   EXPECT_THAT(three, HasSubstr(" (none) | (none) | (none) | (none) | (none)\n"));
+  EXPECT_THAT(three, HasSubstr("--rows FILE.csv, a row of final.csv per training\n"));
   const std::string two = Output("describe linear-error");
   EXPECT_THAT(two, HasSubstr("options (quick with 5 seeds | paper with 3 seeds)"));
 }

@@ -14,6 +14,7 @@
 #include <string>
 
 #include "experiments/core/claim_report.h"
+#include "experiments/core/completion.h"
 #include "experiments/core/result_directory.h"
 #include "experiments/core/runner.h"
 #include "experiments/core/settings.h"
@@ -42,10 +43,13 @@ class PublishedResults {
         for (const Column& column : spec.columns) tables_[spec.name].columns.push_back(column.name);
       } else if (fs::exists(path)) {
         tables_[spec.name] = ReadCsv(path);
+      } else if (!settings_.rows.files.empty()) {
+        for (const Column& column : spec.columns) tables_[spec.name].columns.push_back(column.name);
       }
     }
     if (settings_.max_seeds != 0) settings_.seeds = SeedsOf(tables_);
     if (experiment_->derive) experiment_->derive(settings_, tables_);
+    AddNotGiven(*experiment_, settings_, tables_);
     judged_ = Judge(experiment_->claims, settings_, tables_);
   }
 
@@ -77,7 +81,7 @@ class PublishedResults {
   }
 
  private:
-  std::string Scale() const { return experiment_->scale(settings_, tables_); }
+  std::string Scale() const { return ScaleOf(*experiment_, settings_, tables_); }
   // Returns the number of seeds that --until-decided came to.
   static int SeedsOf(const Tables& tables) {
     std::set<std::string> seeds;
