@@ -34,6 +34,7 @@ void AddDequantizeCommand(Program& program);
 void AddGemmCommand(Program& program);
 void AddUpdateCommand(Program& program);
 void AddTrainCommand(Program& program);
+void AddTokenizerCommand(Program& program);
 void AddCompareCommand(Program& program);
 void AddStatsCommand(Program& program);
 void AddBackendsCommand(Program& program);

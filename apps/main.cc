@@ -135,13 +135,13 @@ std::vector<std::string> Arguments(int argc, char** argv) {
 // Returns a message about the argument that is missing after the last command given.
 std::string MissingCommand(const CLI::App& app) {
   const CLI::App* parent = &app;
-  const char* what = "COMMAND";
+  std::string what = "COMMAND";
   for (const CLI::App* sub :
-       app.get_subcommands()) {  // only those given: `run`, `sweep` or `oracle`
+       app.get_subcommands()) {  // only those given: `run`, `sweep`, `oracle` or `tokenizer`
     parent = sub;
     what = sub->get_name() == "run"     ? "EXPERIMENT"
            : sub->get_name() == "sweep" ? "EXPERIMENT or COMMAND of sweep"
-                                        : "COMMAND of oracle";
+                                        : "COMMAND of " + sub->get_name();
   }
   std::string names;
   for (const CLI::App* sub : parent->get_subcommands({})) {
@@ -166,6 +166,7 @@ void AddCommands(Program& program) {
   AddGemmCommand(program);
   AddUpdateCommand(program);
   AddTrainCommand(program);
+  AddTokenizerCommand(program);
   AddCompareCommand(program);
   AddStatsCommand(program);
   AddBackendsCommand(program);

@@ -22,6 +22,7 @@ install(FILES
     ${CMAKE_CURRENT_BINARY_DIR}/numsimConfigVersion.cmake
     ${PROJECT_SOURCE_DIR}/cmake/FindHighway.cmake
     ${PROJECT_SOURCE_DIR}/cmake/FindOneDNN.cmake
+    ${PROJECT_SOURCE_DIR}/cmake/FindSentencePiece.cmake
   DESTINATION ${numsim_package_dir})
 install(FILES ${numsim_c_header} DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
 
@@ -61,6 +62,9 @@ if(numsim_library_type STREQUAL "STATIC_LIBRARY")
   numsim_pc_needs(zlib ZLIB::ZLIB)
   if(NUMSIM_HAVE_ONEDNN)
     numsim_pc_needs(dnnl DNNL::dnnl)
+  endif()
+  if(NUMSIM_HAVE_SENTENCEPIECE)
+    numsim_pc_needs(sentencepiece SentencePiece::train)
   endif()
   if(NUMSIM_HAVE_CUDA)
     string(APPEND numsim_pc_libs " $<TARGET_FILE:CUDA::cudart_static> -lpthread -ldl -lrt")

@@ -16,8 +16,9 @@ double ApproximateParameters(const TrainConfig& config) {
     count += tower(model.text_layers == 0 ? model.layers : model.text_layers,
                    model.text_width == 0 ? model.width : model.text_width);
   }
-  const bool zipf = config.data.kind == DataKind::kZipf;
-  const size_t vocabulary = zipf ? config.data.vocabulary : model.vocabulary;
+  const bool many =
+      config.data.kind == DataKind::kZipf || config.data.tokenizer == TokenizerKind::kBpe;
+  const size_t vocabulary = many ? config.data.vocabulary : model.vocabulary;
   return count + 2 * static_cast<double>(vocabulary) * width;
 }
 

@@ -28,6 +28,10 @@ class Growing final : public DataSource {
     return all_->ValidBatches(count, length);
   }
   std::optional<double> EntropyBound() const override { return all_->EntropyBound(); }
+  std::span<const uint16_t> TokenBytes() const override { return all_->TokenBytes(); }
+  std::vector<std::pair<std::string, std::string>> Digests() const override {
+    return all_->Digests();
+  }
   std::string Describe() const override { return all_->Describe(); }
 
  private:

@@ -67,7 +67,7 @@ std::vector<Option> Options() {
       {.name = "batch",         .quick = "8",         .paper = "128",      .help = "sequences per step", .small = "16", .others = {{"100m", "64"}}},
       {.name = "steps",         .quick = "300",       .paper = "20000",    .help = "training steps, 10 or more", .small = "600", .others = {{"100m", "1000"}}},
       {.name = "vocabulary",    .quick = "256",       .paper = "256",
-       .help = "256: text, one token per byte; 2 to 65536: that many tokens with Zipf frequencies", .before = "256"},
+       .help = "256: text, one token per byte; 2 to 65536: that many tokens with Zipf frequencies, or with --text entries of its tokenizer", .before = "256"},
       {.name = "lr",            .quick = "3e-3",      .paper = "3e-4",
        .help = "peak learning rates, separated by commas; each pair is judged at its best", .small = "2e-3", .others = {{"100m", "6e-4"}}},
       {.name = "warmup",        .quick = "30",        .paper = "2000",     .help = "steps of linear warm-up", .small = "60", .others = {{"100m", "100"}}, .part_of = "steps"},

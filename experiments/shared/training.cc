@@ -147,13 +147,12 @@ void ReadText(const Settings& settings, DataConfig& data) {
   data.path = text;
   const size_t vocabulary = VocabularyOf(settings);
   if (vocabulary != kByteVocabulary) {
-    if (!text.empty()) {
-      throw Error::Format("--vocabulary {}: the tokens of --text are bytes, expected {}",
-                          vocabulary,
-                          kByteVocabulary);
-    }
-    data.kind = DataKind::kZipf;
     data.vocabulary = vocabulary;
+    if (text.empty()) {
+      data.kind = DataKind::kZipf;
+    } else {
+      data.tokenizer = TokenizerKind::kBpe;
+    }
   }
   data.size = static_cast<size_t>(settings.GetInteger("text-size", kLeastText, int64_t{1} << 32));
 }

@@ -42,8 +42,9 @@ void ReadTraining(const Settings& settings, uint64_t seed, TrainConfig& config);
 Option KeysOption();
 
 // Selects the text for training: the UTF-8 file of option `text` or, if it is empty, generated text
-// of `text-size` bytes. If the experiment declares `vocabulary` and it is not 256: `text-size`
-// tokens with Zipf frequencies.
+// of `text-size` bytes. If the experiment declares `vocabulary` and it is not 256: the pieces of a
+// tokenizer with that many entries which is trained on the file, or without a file, `text-size` tokens
+// with Zipf frequencies.
 void ReadText(const Settings& settings, DataConfig& data);
 // Selects images with captions: the folder of option `captions` or, where that is empty, `shapes`
 // generated images of `image` x `image` pixels.

@@ -1,4 +1,4 @@
-#include "numsim/data/internal/utf8_file.h"
+#include "numsim/data/utf8_file.h"
 
 #include "tests/data/data_fixture.h"
 #include "tests/support/error_of.h"

@@ -223,7 +223,12 @@ TEST(MomentConfig, TokensOfALargeVocabulary) {
   const TrainConfig config = ConfigOf(SettingsWith(zipf), {kBaseline, kTinyRegime}, 0);
   EXPECT_EQ(config.data.kind, DataKind::kZipf);
   EXPECT_EQ(config.data.vocabulary, 1000u);
-  EXPECT_THAT(TrialsMessage(With(zipf, "text", "a.txt")), HasSubstr("--vocabulary 1000"));
+  const TrainConfig text =
+      ConfigOf(SettingsWith(With(zipf, "text", "a.txt")), {kBaseline, kTinyRegime}, 0);
+  EXPECT_EQ(text.data.kind, DataKind::kText);
+  EXPECT_EQ(text.data.tokenizer, TokenizerKind::kBpe);
+  EXPECT_EQ(text.data.vocabulary, 1000u);
+  EXPECT_THAT(TrialsMessage(With(zipf, "text", "a.txt")), HasSubstr("a.txt: cannot open"));
 }
 
 TEST(MomentConfig, TakesEveryOption) {

@@ -7,6 +7,7 @@
 #include "numsim/data/internal/generate_shapes.h"
 #include "numsim/data/internal/sources.h"
 #include "numsim/data/internal/zipf_tokens.h"
+#include "numsim/data/tokenizer.h"
 
 namespace numsim {
 namespace {
@@ -19,6 +20,9 @@ constexpr Keyword<DataKind> kDataKinds[] = {{"text", DataKind::kText},
                                             {"generated-shapes", DataKind::kGeneratedShapes},
                                             {"gaussian", DataKind::kGaussian},
                                             {"zipf", DataKind::kZipf}};
+
+constexpr Keyword<TokenizerKind> kTokenizerKinds[] = {{"bytes", TokenizerKind::kBytes},
+                                                      {"bpe", TokenizerKind::kBpe}};
 
 bool ReadsFiles(DataKind kind) {
   return kind == DataKind::kText || kind == DataKind::kImages || kind == DataKind::kCaptions;
@@ -42,6 +46,26 @@ void CheckRange(std::string_view field, size_t value, size_t least, size_t most)
   if (value >= least && value <= most) return;
   throw KeyError::Format(
       fmt::format("data.{}", field), "{}, expected {} .. {}", value, least, most);
+}
+
+// The range of the vocabulary of a tokenizer is that of its training, or of its file.
+void CheckTokenizer(const DataConfig& config) {
+  if (config.tokenizer == TokenizerKind::kBytes) {
+    if (config.tokenizer_path.empty()) return;
+    throw KeyError("data.tokenizer_path", "tokens are bytes; set data.tokenizer=bpe");
+  }
+  if (config.kind != DataKind::kText && config.kind != DataKind::kGeneratedText) {
+    throw KeyError::Format("data.tokenizer",
+                           "{}, but {} is no text to tokenize; expected bytes",
+                           ToString(config.tokenizer),
+                           ToString(config.kind));
+  }
+  if (TokenizerLibrary().empty()) {
+    throw KeyError::Format("data.tokenizer",
+                           "{}, but this build of numsim has no SentencePiece; install "
+                           "libsentencepiece-dev and build again",
+                           ToString(config.tokenizer));
+  }
 }
 
 void CheckDataConfig(const DataConfig& config) {
@@ -68,6 +92,7 @@ void CheckDataConfig(const DataConfig& config) {
   if (config.kind == DataKind::kGeneratedShapes) {
     CheckRange("image", config.image, kLeastShapeImage, kMostShapeImage);
   }
+  CheckTokenizer(config);
   if (config.kind == DataKind::kZipf) CheckRange("vocabulary", config.vocabulary, 2, kMostTokens);
   if (config.kind == DataKind::kGaussian) CheckRange("features", config.features, 1, 1 << 24);
 }
@@ -78,6 +103,11 @@ DataKind ParseDataKind(std::string_view text) {
   return ParseKeyword(kDataKinds, "data.kind", text);
 }
 std::string_view ToString(DataKind kind) { return KeywordToString(kDataKinds, kind); }
+
+TokenizerKind ParseTokenizerKind(std::string_view text) {
+  return ParseKeyword(kTokenizerKinds, "data.tokenizer", text);
+}
+std::string_view ToString(TokenizerKind kind) { return KeywordToString(kTokenizerKinds, kind); }
 
 size_t DefaultDataSize(DataKind kind) {
   switch (kind) {

@@ -6,8 +6,10 @@
 #include <filesystem>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 namespace numsim {
@@ -48,6 +50,15 @@ enum class DataKind : uint8_t {
 DataKind ParseDataKind(std::string_view text);
 std::string_view ToString(DataKind kind);
 
+// The tokens of a text.
+enum class TokenizerKind : uint8_t {
+  kBytes,  // its bytes
+  kBpe,    // pieces that are trained on the text for training (tokenizer.h)
+};
+// Convert between a TokenizerKind and its name: bytes or bpe.
+TokenizerKind ParseTokenizerKind(std::string_view text);
+std::string_view ToString(TokenizerKind kind);
+
 struct DataConfig {
   DataKind kind = DataKind::kGeneratedText;
   std::filesystem::path path = {};  // for the kinds that read files
@@ -59,11 +70,16 @@ struct DataConfig {
   // Generated data: the number of text bytes, tokens, images or feature rows, for training and
   // validation together. 0 selects DefaultDataSize(kind).
   size_t size = 0;
-  uint64_t seed = 0;              // decides generated data and which concepts are for validation
-  size_t classes = 10;            // generated-images
-  size_t image = 28;              // generated images: height and width; shapes: 16 .. 64
-  size_t features = 64;           // gaussian
-  size_t vocabulary = 32768;      // zipf: number of different tokens, 2 .. 65536
+  uint64_t seed = 0;     // decides generated data and which concepts are for validation
+  size_t classes = 10;   // generated-images
+  size_t image = 28;     // generated images: height and width; shapes: 16 .. 64
+  size_t features = 64;  // gaussian
+  // zipf: number of different tokens, 2 .. 65536. Text with pieces: entries of the tokenizer, as
+  // Tokenizer::Train takes them.
+  size_t vocabulary = 32768;
+  TokenizerKind tokenizer = TokenizerKind::kBytes;  // text, generated-text
+  // A file of a tokenizer with `vocabulary` entries (Tokenizer::Read). If empty, it is trained.
+  std::filesystem::path tokenizer_path = {};
   bool distinct_concepts = true;  // captions: no concept occurs twice in a batch
 };
 
@@ -117,6 +133,12 @@ class DataSource {
   // is known for generated text and Zipf tokens; generate_text.h derives it and says how far a part
   // of the text may deviate from it.
   virtual std::optional<double> EntropyBound() const { return std::nullopt; }
+  // Returns the number of bytes for which each token stands, if tokens are pieces of a text; otherwise
+  // empty. Divides losses in nats per token into nats per byte, which tokenizers share.
+  virtual std::span<const uint16_t> TokenBytes() const { return {}; }
+  // Returns names of SHA-256 and their hexadecimal digits, for manifests: of the tokenizer and the text
+  // of a text of pieces; otherwise none.
+  virtual std::vector<std::pair<std::string, std::string>> Digests() const { return {}; }
   // Returns one line for logs and manifests, for example "1115394 bytes of tinyshakespeare.txt,
   // 1003854 for training, 111540 for validation".
   virtual std::string Describe() const = 0;

@@ -24,7 +24,7 @@ struct RecordedRun::Parts {
             options.notice) {}
 
   void Restore(TrainState& state) {
-    course.Restore(config, data->shape(), state);
+    course.Restore(config, *data, state);
     checkpoint = std::move(state.tensors);
   }
 
@@ -88,7 +88,7 @@ TrainStatus RecordedRun::AddStep(double loss, const StepNumbers& numbers, double
 void RecordedRun::Save(Tensors tensors) {
   TrainState state;
   state.tensors = std::move(tensors);
-  parts_->course.Save(parts_->config, parts_->data->shape(), state);
+  parts_->course.Save(parts_->config, *parts_->data, state);
   parts_->run.SaveCheckpoint(std::move(state));
 }
 

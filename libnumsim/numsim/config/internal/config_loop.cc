@@ -17,7 +17,9 @@ ConfigRows<DataConfig> DataRows() {
       WholeRow("classes",          &D::classes,           2, "generated-images: number of classes"),
       WholeRow("image",            &D::image,             1, "generated-images, generated-shapes: side of an image in pixels; generated-shapes: 16 to 64"),
       WholeRow("features",         &D::features,          1, "gaussian: number of features per example"),
-      WholeRow("vocabulary",       &D::vocabulary,        2, "zipf: number of different tokens, at most 65536"),
+      WholeRow("vocabulary",       &D::vocabulary,        2, "zipf: number of different tokens; tokenizer bpe: its number of entries; at most 65536"),
+      ChoiceRow("tokenizer",       &D::tokenizer,         ParseTokenizerKind, TokenizerKind::kBpe, "text, generated-text: the tokens"),
+      PathRow("tokenizer_path",    &D::tokenizer_path,    "tokenizer bpe: the file of a trained tokenizer; empty: it is trained on the text for training"),
       FlagRow("distinct_concepts", &D::distinct_concepts, "captions, generated-shapes: no two examples of a batch have the same caption"),
   };
   // clang-format on

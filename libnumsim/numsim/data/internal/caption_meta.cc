@@ -4,7 +4,7 @@
 #include "numsim/base/error.h"
 #include "numsim/base/printable.h"
 #include "numsim/data/internal/caption_set.h"
-#include "numsim/data/internal/utf8_file.h"
+#include "numsim/data/utf8_file.h"
 
 namespace numsim {
 namespace {

@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "numsim/base/error.h"
-#include "numsim/data/internal/utf8_file.h"
+#include "numsim/data/utf8_file.h"
 #include "numsim/io/array.h"
 #include "numsim/io/npy.h"
 

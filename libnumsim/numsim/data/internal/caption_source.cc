@@ -11,7 +11,7 @@
 #include "numsim/data/internal/shuffle.h"
 #include "numsim/data/internal/sources.h"
 #include "numsim/data/internal/split.h"
-#include "numsim/data/internal/utf8_file.h"
+#include "numsim/data/utf8_file.h"
 
 namespace numsim {
 namespace {

@@ -51,7 +51,23 @@ struct TokenParts {
   size_t vocabulary = 256;
   std::vector<uint16_t> train, valid;
   std::optional<double> entropy_bound;  // of `valid`, in nats per token
+  // Of pieces of a text alone, as DataSource specifies; and what Describe adds.
+  std::vector<uint16_t> token_bytes = {};
+  std::vector<std::pair<std::string, std::string>> digests = {};
+  std::string note = {};
 };
+
+// A text for training and one for validation.
+struct TextParts {
+  std::string name;  // for Describe
+  std::string train, valid;
+  std::optional<double> valid_nats = {};  // a lower bound of the loss on `valid`
+};
+
+// Returns the pieces of both parts under the tokenizer of `config`, which is trained on the first.
+// Requires config.tokenizer == kBpe. Throws Error as the functions of Tokenizer do, and if the
+// tokenizer of a file does not have config.vocabulary entries, or a part is a single token.
+TokenParts TokenizeText(const DataConfig& config, const TextParts& text);
 
 // Text: bytes or other tokens.
 class TextSource final : public DataSource {
@@ -73,6 +89,10 @@ class TextSource final : public DataSource {
   void ValidBatch(uint64_t index, size_t count, size_t length, Batch& batch) const override;
   size_t ValidBatches(size_t count, size_t length) const override;
   std::optional<double> EntropyBound() const override { return parts_.entropy_bound; }
+  std::span<const uint16_t> TokenBytes() const override { return parts_.token_bytes; }
+  std::vector<std::pair<std::string, std::string>> Digests() const override {
+    return parts_.digests;
+  }
   std::string Describe() const override;
 
  private:

@@ -9,8 +9,8 @@
 #include "numsim/data/internal/shuffle.h"
 #include "numsim/data/internal/sources.h"
 #include "numsim/data/internal/split.h"
-#include "numsim/data/internal/utf8_file.h"
 #include "numsim/data/internal/zipf_tokens.h"
+#include "numsim/data/utf8_file.h"
 
 namespace numsim {
 namespace {
@@ -123,13 +123,27 @@ void TextSource::ValidBatch(uint64_t index, size_t count, size_t length, Batch& 
 }
 
 std::string TextSource::Describe() const {
-  return fmt::format("{} {} of {}, {} for training, {} for validation",
+  return fmt::format("{} {} of {}, {} for training, {} for validation{}",
                      parts_.train.size() + parts_.valid.size(),
                      parts_.unit,
                      parts_.name,
                      parts_.train.size(),
-                     parts_.valid.size());
+                     parts_.valid.size(),
+                     parts_.note);
 }
+
+namespace {
+
+std::unique_ptr<const DataSource> OpenParts(const DataConfig& config, TextParts text) {
+  if (config.tokenizer == TokenizerKind::kBpe) {
+    return std::make_unique<TextSource>(TokenizeText(config, text));
+  }
+  std::optional<double> bound = text.valid_nats;
+  if (bound) *bound /= static_cast<double>(text.valid.size());
+  return std::make_unique<TextSource>(std::move(text.name), text.train, text.valid, bound);
+}
+
+}  // namespace
 
 std::unique_ptr<const DataSource> OpenTextFile(const DataConfig& config) {
   std::string train = ReadUtf8File(config.path), valid;
@@ -147,8 +161,8 @@ std::unique_ptr<const DataSource> OpenTextFile(const DataConfig& config) {
     CheckPart(config.path, "training", train);
     CheckPart(config.path, "validation", valid);
   }
-  return std::make_unique<TextSource>(
-      std::move(name), std::move(train), std::move(valid), std::nullopt);
+  return OpenParts(config,
+                   {.name = std::move(name), .train = std::move(train), .valid = std::move(valid)});
 }
 
 std::unique_ptr<const DataSource> OpenGeneratedText(const DataConfig& config) {
@@ -157,11 +171,11 @@ std::unique_ptr<const DataSource> OpenGeneratedText(const DataConfig& config) {
   const size_t valid_bytes = config.size - train_bytes;
   GeneratedText train = GenerateText(model, config.seed, 0, train_bytes);
   GeneratedText valid = GenerateText(model, config.seed, 1, valid_bytes);
-  const double bound = valid.nats / static_cast<double>(valid_bytes);
-  return std::make_unique<TextSource>(fmt::format("generated text of seed {}", config.seed),
-                                      std::move(train.text),
-                                      std::move(valid.text),
-                                      bound);
+  return OpenParts(config,
+                   {.name = fmt::format("generated text of seed {}", config.seed),
+                    .train = std::move(train.text),
+                    .valid = std::move(valid.text),
+                    .valid_nats = valid.nats});
 }
 
 std::unique_ptr<const DataSource> OpenZipf(const DataConfig& config) {

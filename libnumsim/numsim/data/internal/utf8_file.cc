@@ -1,4 +1,4 @@
-#include "numsim/data/internal/utf8_file.h"
+#include "numsim/data/utf8_file.h"
 
 #include "numsim/base/error.h"
 #include "numsim/io/input_file.h"

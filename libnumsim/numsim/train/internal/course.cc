@@ -18,9 +18,12 @@ namespace {
 
 constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
 
-// Returns the example counts, which identify the data of a checkpoint; the path may change.
-std::string DataText(const DataShape& shape) {
-  return fmt::format("{} {}", shape.train_examples, shape.valid_examples);
+// Returns the example counts, which identify the data of a checkpoint, with digests where the data have
+// them; the path may change.
+std::string DataText(const DataSource& data) {
+  std::string text = fmt::format("{} {}", data.shape().train_examples, data.shape().valid_examples);
+  for (const auto& [name, digest] : data.Digests()) text += fmt::format(" {} {}", name, digest);
+  return text;
 }
 
 // Lengths of the field "validation": step and loss, followed for contrastive models by the
@@ -166,7 +169,7 @@ void Course::RecordStep(const TrainConfig& config,
                  losses.Deviation()});
 }
 
-void Course::Save(const TrainConfig& config, const DataShape& data, TrainState& state) const {
+void Course::Save(const TrainConfig& config, const DataSource& data, TrainState& state) const {
   state.fields = {{"version", std::string(BuildVersion())},
                   {"config", WriteTrainConfig(config)},
                   {"data", DataText(data)},
@@ -177,7 +180,7 @@ void Course::Save(const TrainConfig& config, const DataShape& data, TrainState& 
                   {"validation", NumbersText(ValidationNumbers(*this))}};
 }
 
-void Course::Restore(const TrainConfig& config, const DataShape& data, const TrainState& state) {
+void Course::Restore(const TrainConfig& config, const DataSource& data, const TrainState& state) {
   CheckContinues(config, state.Field("config"));
   if (state.Field("data") != DataText(data)) {
     throw Error::Format(

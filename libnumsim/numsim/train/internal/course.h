@@ -5,6 +5,7 @@
 #include <optional>
 #include <string>
 
+#include "numsim/data/source.h"
 #include "numsim/ops/loss.h"
 #include "numsim/train/checkpoint.h"
 #include "numsim/train/internal/loss_history.h"
@@ -48,9 +49,9 @@ struct Course {
                   Telemetry& telemetry) const;
 
   // Adds the fields of a checkpoint.
-  void Save(const TrainConfig& config, const DataShape& data, TrainState& state) const;
+  void Save(const TrainConfig& config, const DataSource& data, TrainState& state) const;
   // Restores them. Throws Error if they do not fit the configuration or the data.
-  void Restore(const TrainConfig& config, const DataShape& data, const TrainState& state);
+  void Restore(const TrainConfig& config, const DataSource& data, const TrainState& state);
 };
 
 }  // namespace numsim

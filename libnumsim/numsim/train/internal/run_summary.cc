@@ -2,7 +2,10 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <limits>
+#include <optional>
+#include <span>
 #include <utility>
 
 #include "numsim/backend/backend.h"
@@ -51,16 +54,38 @@ NamedTexts Measurements(const TrainSpeed& speed) {
   return texts;
 }
 
-void WriteRunManifest(const TrainConfig& config,
+// Returns the mean number of bytes of the tokens that a validation predicts, if tokens are pieces of a
+// text.
+std::optional<double> ValidBytesPerToken(const RunFacts& facts) {
+  const std::span<const uint16_t> bytes = facts.data.TokenBytes();
+  if (bytes.empty()) return std::nullopt;
+  const LoopConfig& loop = facts.config.train;
+  const size_t part = loop.batch / loop.accumulate, length = facts.config.model.context;
+  size_t batches = facts.data.ValidBatches(part, length);
+  if (loop.valid_batches > 0) batches = std::min(batches, loop.valid_batches);
+  Batch batch;
+  double sum = 0, count = 0;
+  for (size_t i = 0; i < batches; ++i) {
+    facts.data.ValidBatch(i, part, length, batch);
+    for (const int32_t target : batch.targets) sum += bytes[static_cast<size_t>(target)];
+    count += static_cast<double>(batch.targets.size());
+  }
+  return sum / count;
+}
+
+void WriteRunManifest(const RunFacts& facts,
                       const RunOrigin& origin,
                       const TrainRunResult& result) {
   const std::string gnuplot = GnuplotVersion();
   Manifest manifest;
   manifest.command = origin.command;
   manifest.experiment = "train";
-  manifest.options = Options(config);
+  manifest.options = Options(facts.config);
+  for (const auto& [name, digest] : facts.data.Digests()) {
+    manifest.policies.emplace_back(name, "SHA-256 " + digest);
+  }
   manifest.measurements = Measurements(result.speed);
-  manifest.seeds = {config.train.seed};
+  manifest.seeds = {facts.config.train.seed};
   manifest.git_commit = BuildCommit();
   manifest.compiler = BuildCompiler();
   manifest.build_type = BuildType();
@@ -120,7 +145,7 @@ void WriteResults(const RunFacts& facts, const RunOrigin& origin, TrainRunResult
       SummaryText(facts) + SpikesText(facts.config, train) + WhatIfText(facts.config, origin.out);
   WriteFileAtomically(origin.out / kSummaryFile, result.summary);
   result.files.emplace_back(kSummaryFile);
-  WriteRunManifest(facts.config, origin, result);
+  WriteRunManifest(facts, origin, result);
   result.files.emplace_back(kManifestFile);
 }
 
@@ -140,6 +165,12 @@ std::string SummaryText(const RunFacts& facts) {
           "{} (mean of the last {} steps)", FormatCell(facts.recent_loss), LossHistory::kRecent));
   if (const auto& valid = facts.validation) {
     text += Line("validation loss", FormatCell(valid->Mean()));
+    if (const auto bytes = ValidBytesPerToken(facts)) {
+      text += Line("nats per byte",
+                   fmt::format("{} (of validation, {:.4g} bytes per token)",
+                               FormatCell(valid->Mean() / *bytes),
+                               *bytes));
+    }
   }
   if (const auto& zero_shot = facts.zero_shot) {
     text +=

@@ -114,13 +114,13 @@ TrainState Trainer::Save() const {
   }
   AppendFloatStates(p.model->SaveState(), kScaling, state);
   AppendFloatStates(p.what_if->Save(), kWhatIf, state);
-  p.course.Save(p.config, p.data->shape(), state);
+  p.course.Save(p.config, *p.data, state);
   return state;
 }
 
 void Trainer::Restore(const TrainState& state) {
   Parts& p = *parts_;
-  p.course.Restore(p.config, p.data->shape(), state);
+  p.course.Restore(p.config, *p.data, state);
   RestoreParameters(state, p.model->parameters());
   p.optimizer->Restore(OptimizerState(state));
   p.model->RestoreState(FloatStates(state, kScaling));
