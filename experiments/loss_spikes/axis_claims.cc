@@ -143,8 +143,7 @@ ClaimSpec HighBeta2CostsAtLargeRate() {
   claim.margin = LossMargin("nats");
   constexpr const ClaimAxis& kAxis = kAxes[2];
   claim.evidence = AtEnds(
-      kAxis,
-      [](const auto& settings, const auto& tables, const auto& /*least*/, const auto& most) {
+      kAxis, [](const auto& settings, const auto& tables, const auto& /*least*/, const auto& most) {
         const auto [low, high] = LowThenHigh(settings, kAxis, most);
         return Compare(tables, {{high, low}}, Loss);
       });
