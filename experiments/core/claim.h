@@ -58,7 +58,8 @@ struct Evidence {
   // The runs and the contrasts between their arms; empty for claims of kind kExact.
   OutcomeTable outcomes = {};
   std::vector<Contrast> contrasts = {};
-  // Not tested because of what the outcomes are, and not of what was trained: it stays in Holm's family.
+  // Not tested because of what the outcomes are or which tables are given, and not of what was
+  // trained: it stays in Holm's family.
   bool left_out = false;
   std::optional<bool> exact = {};  // kExact: whether it holds
   double diverged_value = 0;       // outcome of a diverged run, for Diverged::kAsValue
