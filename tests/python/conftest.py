@@ -7,6 +7,7 @@ program, NUMSIM_SOURCE_DIR the repository.
 import os
 import pathlib
 import subprocess
+import sys
 
 import numpy as np
 import pytest
@@ -39,6 +40,36 @@ def first_streams():
     import numsim
 
     numsim.streams({})
+
+
+@pytest.fixture
+def run_ranks(tmp_path):
+    """Runs code in two processes, whose arguments are their rank and a path that both may use.
+
+    Returns that path and [(stdout, stderr)] of the ranks. The test is skipped without
+    torch.distributed.
+    """
+    if not pytest.importorskip("torch").distributed.is_available():
+        pytest.skip("PyTorch was built without torch.distributed")
+    store = str(tmp_path / "store")
+
+    def run(code):
+        ranks = [
+            subprocess.Popen(
+                [sys.executable, "-c", code, str(rank), store],
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+                text=True,
+            )
+            for rank in range(2)
+        ]
+        try:
+            return store, [rank.communicate(timeout=120) for rank in ranks]
+        finally:
+            for rank in ranks:
+                rank.kill()
+
+    return run
 
 
 @pytest.fixture

@@ -1,8 +1,5 @@
 """numsim.torch beside other parts of PyTorch: torch.compile, autocast, checkpoints, DDP."""
 
-import subprocess
-import sys
-
 import numpy as np
 import pytest
 
@@ -207,24 +204,8 @@ torch.distributed.destroy_process_group()
 """
 
 
-def test_ddp_keeps_the_weights_of_two_processes_equal(tmp_path):
-    if not torch.distributed.is_available():
-        pytest.skip("PyTorch was built without torch.distributed")
-    store = str(tmp_path / "store")
-    ranks = [
-        subprocess.Popen(
-            [sys.executable, "-c", RANK, str(rank), store],
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-        )
-        for rank in range(2)
-    ]
-    try:
-        outputs = [rank.communicate(timeout=120) for rank in ranks]
-    finally:
-        for rank in ranks:
-            rank.kill()
+def test_ddp_keeps_the_weights_of_two_processes_equal(run_ranks):
+    store, outputs = run_ranks(RANK)
     assert [out.strip() for out, _ in outputs] == ["True [3, 3]"] * 2, outputs
     grads = [torch.load(f"{store}.{rank}") for rank in range(2)]
     assert equal(*grads) and all(g.abs().sum() > 0 for g in grads[0])

@@ -1,8 +1,5 @@
 """numsim.torch.round and fake_quantize: values, gradients, compiled code and sharded tensors."""
 
-import subprocess
-import sys
-
 import numpy as np
 import pytest
 
@@ -165,21 +162,6 @@ print(all(good), len(good))
 """
 
 
-def test_a_sharded_tensor_gets_the_bits_of_the_whole_one(tmp_path):
-    if not torch.distributed.is_available():
-        pytest.skip("PyTorch was built without torch.distributed")
-    ranks = [
-        subprocess.Popen(
-            [sys.executable, "-c", RANK, str(rank), str(tmp_path / "store")],
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-        )
-        for rank in range(2)
-    ]
-    try:
-        outputs = [rank.communicate(timeout=120) for rank in ranks]
-    finally:
-        for rank in ranks:
-            rank.kill()
+def test_a_sharded_tensor_gets_the_bits_of_the_whole_one(run_ranks):
+    _, outputs = run_ranks(RANK)
     assert [out.strip() for out, _ in outputs] == ["True 144"] * 2, outputs

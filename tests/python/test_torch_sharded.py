@@ -1,15 +1,16 @@
 """numsim.torch with parameters that two processes share: the bytes of one process."""
 
-import subprocess
-import sys
-
 import pytest
 
 torch = pytest.importorskip("torch", reason="PyTorch is not installed")
 nt = pytest.importorskip("numsim.torch")
 
-OPTIMIZERS = """
-import numsim as ns
+RANK = """
+import sys, torch, numsim as ns, numsim.torch as nt
+import torch.distributed as dist
+from torch.distributed.fsdp import fully_shard
+from torch.distributed.tensor import distribute_tensor
+
 OPTIMIZERS = [
     {},
     {"moments": ("e4m3fn", "e5m2")},
@@ -20,9 +21,6 @@ OPTIMIZERS = [
     {"weights": "bf16", "rounding": "split-master"},
     {"weights": "bf16", "rounding": "norm-matched", "moment_filter": "all"},
 ]
-"""
-COMMON = OPTIMIZERS + """
-import torch, numsim.torch as nt
 
 def model():
     torch.manual_seed(0)
@@ -43,8 +41,8 @@ def run(net, optimizer, steps, give):
         if step == 3:
             list(net.parameters())[3].grad = None
         optimizer.step()
-"""
-ONE = COMMON + """
+
+# What one process has after five steps and after seven.
 expected, states = [], []
 for arguments in OPTIMIZERS:
     net = model()
@@ -54,16 +52,10 @@ for arguments in OPTIMIZERS:
     states.append(optimizer.state_dict()["numsim"])
     run(net, optimizer, range(5, 7), lambda p, g: g)
     expected.append([p.detach().clone() for p in net.parameters()])
-torch.save((expected, states), STORE + ".one")
-"""
-RANK = COMMON + """
-import sys
-import torch.distributed as dist
-from torch.distributed.fsdp import fully_shard
-from torch.distributed.tensor import distribute_tensor
-dist.init_process_group("gloo", init_method=f"file://{STORE}", rank=RANK, world_size=2)
+
+rank, store = int(sys.argv[1]), sys.argv[2]
+dist.init_process_group("gloo", init_method=f"file://{store}", rank=rank, world_size=2)
 mesh = dist.init_device_mesh("cpu", (2,))
-expected, states = torch.load(STORE + ".one")
 same = lambda net, them: all(
     torch.equal(p.detach().full_tensor(), q) for p, q in zip(net.parameters(), them)
 )
@@ -110,26 +102,6 @@ print([i for i, g in enumerate(good) if not g], file=sys.stderr)
 """
 
 
-def run(code, **names):
-    head = "".join(f"{name} = {value!r}\n" for name, value in names.items())
-    return subprocess.Popen(
-        [sys.executable, "-c", head + code],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    )
-
-
-def test_two_processes_have_the_bytes_of_one(tmp_path):
-    if not torch.distributed.is_available():
-        pytest.skip("PyTorch was built without torch.distributed")
-    store = str(tmp_path / "store")
-    _, errors = (one := run(ONE, STORE=store)).communicate(timeout=120)
-    assert one.returncode == 0, errors
-    ranks = [run(RANK, STORE=store, RANK=rank) for rank in range(2)]
-    try:
-        outputs = [rank.communicate(timeout=120) for rank in ranks]
-    finally:
-        for rank in ranks:
-            rank.kill()
+def test_two_processes_have_the_bytes_of_one(run_ranks):
+    _, outputs = run_ranks(RANK)
     assert [out.strip() for out, _ in outputs] == ["True 46"] * 2, outputs

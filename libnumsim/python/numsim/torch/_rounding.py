@@ -7,6 +7,7 @@ import torch
 import numsim as ns
 from numsim import _settings
 from numsim._formats import FormatLike, format as format_of
+from numsim._gradients import round_of_torch
 from numsim._rounding import SR
 from numsim._streams import next_stream
 from numsim.torch._sharding import shard_of
@@ -72,7 +73,7 @@ def fake_quantize(
     whole = torch.ops.numsim.fake_quantize(
         shard.whole(), name, scaling, scale, text, overflow, numbers
     )
-    return shard.restore(_Straight.apply(shard.local, shard.cut(whole)))
+    return shard.restore(round_of_torch(shard.local, lambda _: shard.cut(whole)))
 
 
 def _as_arguments(rounding):
@@ -129,7 +130,7 @@ def _of_shards(x, bits, numbers, call):
     # Elements that do not follow one another in the whole are rounded at their places in it.
     with torch.no_grad():
         rounded = shard.cut(call(shard.placed(), None, numbers))
-    return shard.restore(_Straight.apply(local, rounded))
+    return shard.restore(round_of_torch(local, lambda _: rounded))
 
 
 def _local_bits(bits, shard):
@@ -137,18 +138,6 @@ def _local_bits(bits, shard):
     if found is None or found.placements != shard.placements:
         raise ValueError("rounding: random_bits: expected a DTensor with the placements of x")
     return found.local
-
-
-class _Straight(torch.autograd.Function):
-    """Returns `value`, with the gradient of x."""
-
-    @staticmethod
-    def forward(ctx, x, value):
-        return value.clone()
-
-    @staticmethod
-    def backward(ctx, gradient):
-        return gradient, None
 
 
 _LIBRARY = torch.library.Library("numsim", "FRAGMENT")
