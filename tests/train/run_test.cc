@@ -17,6 +17,7 @@
 #include "tests/support/error_of.h"
 #include "tests/support/every_backend.h"
 #include "tests/support/train_problem.h"
+#include "tests/train/interrupted_run.h"
 
 namespace numsim {
 namespace {
@@ -33,17 +34,7 @@ class TrainRun : public IoTest {
                        std::string_view folder,
                        bool resume = false,
                        uint64_t stop_at = UINT64_MAX) {
-    std::atomic<bool> interrupted = false;
-    TrainRunOptions options;
-    options.out = Path(folder);
-    options.resume = resume;
-    options.figures = false;
-    options.command = {"numsim", "train"};
-    options.interrupted = &interrupted;
-    options.progress = [&](const Trainer& trainer, double, double) {
-      if (trainer.steps_taken() == stop_at) interrupted = true;
-    };
-    return RunTraining(config, options);
+    return TrainUntil(config, Path(folder), resume, stop_at);
   }
 
   // A process that is killed: what was in the directory after the last step before the kill, and

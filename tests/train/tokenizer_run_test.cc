@@ -1,11 +1,11 @@
 // A training on pieces of a text: it runs, resumes and says what it was trained on.
-#include <atomic>
 #include <nlohmann/json.hpp>
 
 #include "numsim/train/run.h"
 #include "numsim/train/shared/run_files.h"
 #include "tests/data/tokenizer_fixture.h"
 #include "tests/support/train_problem.h"
+#include "tests/train/interrupted_run.h"
 
 namespace numsim {
 namespace {
@@ -16,16 +16,7 @@ class TokenizerRun : public TokenizerTest {
                        std::string_view folder,
                        uint64_t stop_at = UINT64_MAX,
                        bool resume = false) {
-    std::atomic<bool> interrupted = false;
-    TrainRunOptions options;
-    options.out = Path(folder);
-    options.resume = resume;
-    options.figures = false;
-    options.interrupted = &interrupted;
-    options.progress = [&](const Trainer& trainer, double, double) {
-      if (trainer.steps_taken() == stop_at) interrupted = true;
-    };
-    return RunTraining(config, options);
+    return TrainUntil(config, Path(folder), resume, stop_at);
   }
 };
 

@@ -5,6 +5,7 @@
 #include "numsim/train/zero_shot.h"
 #include "tests/support/error_of.h"
 #include "tests/support/train_problem.h"
+#include "tests/train/interrupted_run.h"
 
 namespace numsim {
 namespace {
@@ -159,16 +160,7 @@ class TrainRunOfClip : public IoTest {};
 TEST_F(TrainRunOfClip, InterruptedAndResumedItEndsInTheSameBytes) {
   const TrainConfig config = TinyClip();
   const auto train = [&](std::string_view folder, bool resume, uint64_t stop_at) {
-    std::atomic<bool> interrupted = false;
-    TrainRunOptions options;
-    options.out = Path(folder);
-    options.resume = resume;
-    options.figures = false;
-    options.interrupted = &interrupted;
-    options.progress = [&](const Trainer& trainer, double, double) {
-      if (trainer.steps_taken() == stop_at) interrupted = true;
-    };
-    return RunTraining(config, options);
+    return TrainUntil(config, Path(folder), resume, stop_at);
   };
   const std::string summary = train("whole", false, UINT64_MAX).summary;
   const Table valid = ReadCsv(Path("whole") / "valid.csv");
