@@ -44,27 +44,34 @@ def first_streams():
 
 @pytest.fixture
 def run_ranks(tmp_path):
-    """Runs code in two processes, whose arguments are their rank and a path that both may use.
+    """Runs a program of rank_programs.py in two processes. Returns [(stdout, stderr)] of them.
 
-    Returns that path and [(stdout, stderr)] of the ranks. The test is skipped without
-    torch.distributed.
+    On "cuda" each has a GPU: the only one that it sees, or `all_seen` the one with its number. The
+    test is skipped without torch.distributed.
     """
     if not pytest.importorskip("torch").distributed.is_available():
         pytest.skip("PyTorch was built without torch.distributed")
-    store = str(tmp_path / "store")
+    command = [sys.executable, pathlib.Path(__file__).with_name("rank_programs.py")]
 
-    def run(code):
+    def environment(rank, all_seen):
+        if all_seen:
+            return None
+        devices = os.environ.get("CUDA_VISIBLE_DEVICES", "0,1").split(",")
+        return {**os.environ, "CUDA_VISIBLE_DEVICES": devices[rank]}
+
+    def run(name, device="cpu", all_seen=False):
         ranks = [
             subprocess.Popen(
-                [sys.executable, "-c", code, str(rank), store],
+                [*command, name, str(rank), str(tmp_path / "store"), device],
                 stdout=subprocess.PIPE,
                 stderr=subprocess.PIPE,
                 text=True,
+                env=environment(rank, all_seen or device == "cpu"),
             )
             for rank in range(2)
         ]
         try:
-            return store, [rank.communicate(timeout=120) for rank in ranks]
+            return [rank.communicate(timeout=120) for rank in ranks]
         finally:
             for rank in ranks:
                 rank.kill()

@@ -429,6 +429,7 @@ def test_short_blocks_have_the_bits_of_the_host(rng, scaling, format):
 def test_another_device_is_refused_by_its_number():
     if torch.cuda.device_count() < 2:
         pytest.skip("one CUDA device")
+    ns.round(torch.zeros(3, device="cuda:0"), "e4m3fn")  # the device of this process
     with pytest.raises(ValueError, match="x: the array is on CUDA device 1"):
         ns.round(torch.zeros(3, device="cuda:1"), "e4m3fn")
     with torch.cuda.device(1):  # the current device does not matter for arrays of the first

@@ -1,4 +1,4 @@
-"""numsim.torch beside other parts of PyTorch: torch.compile, autocast, checkpoints, DDP."""
+"""numsim.torch beside other parts of PyTorch: torch.compile, autocast, checkpoints."""
 
 import numpy as np
 import pytest
@@ -177,35 +177,3 @@ def test_checkpoints_change_no_bit(recipe, reentrant):
     assert equal(steps(other, checkpointed, np.random.default_rng(1), 4), expected)
     states = [[net[i].get_extra_state() for i in (0, 2, 3)] for net in (plain, other)]
     assert all(torch.equal(a, b) for a, b in zip(*states)) and other[0].steps == 4
-
-
-RANK = """
-import sys, numpy as np, torch, numsim as ns, numsim.torch as nt
-rank, store = int(sys.argv[1]), sys.argv[2]
-ns.threads(1)
-torch.distributed.init_process_group("gloo", init_method="file://" + store, rank=rank, world_size=2)
-torch.manual_seed(0)
-net = nt.convert(torch.nn.Sequential(torch.nn.Linear(16, 32), torch.nn.Linear(32, 4)),
-                 ns.LinearRecipe("llm-int8", gradient_rounding="sr"))
-parallel = torch.nn.parallel.DistributedDataParallel(net)
-optimizer = nt.AdamW(net.parameters(), lr=1e-2, weights="bf16", rounding=ns.SR(bits=16, seed=1))
-rng = np.random.default_rng(rank)
-for step in range(3):
-    x = torch.from_numpy(rng.normal(size=(8, 16)).astype(np.float32))
-    optimizer.zero_grad()
-    parallel(x).square().mean().backward()
-    optimizer.step()
-weights = torch.cat([p.detach().reshape(-1) for p in net.parameters()])
-both = [torch.empty_like(weights) for _ in range(2)]
-torch.distributed.all_gather(both, weights)
-print(torch.equal(both[0], both[1]), [layer.steps for layer in net])
-torch.save([p.grad for p in net.parameters()], store + f".{rank}")
-torch.distributed.destroy_process_group()
-"""
-
-
-def test_ddp_keeps_the_weights_of_two_processes_equal(run_ranks):
-    store, outputs = run_ranks(RANK)
-    assert [out.strip() for out, _ in outputs] == ["True [3, 3]"] * 2, outputs
-    grads = [torch.load(f"{store}.{rank}") for rank in range(2)]
-    assert equal(*grads) and all(g.abs().sum() > 0 for g in grads[0])

@@ -131,37 +131,3 @@ def test_wrong_arguments_are_named():
     ):
         with pytest.raises((TypeError, ValueError), match=message):
             call()
-
-
-RANK = """
-import sys, torch, numsim as ns, numsim.torch as nt
-import torch.distributed as dist
-from torch.distributed.tensor import Replicate, Shard, distribute_tensor
-rank, store = int(sys.argv[1]), sys.argv[2]
-dist.init_process_group("gloo", init_method=f"file://{store}", rank=rank, world_size=2)
-mesh = dist.init_device_mesh("cpu", (2,))
-torch.manual_seed(0)
-sr, good = ns.SR(bits=16, seed=3, stream=4), []
-for shape in ((8, 6), (5, 7), (1, 9), (7,)):
-    x = torch.randn(shape) * torch.randn(shape).exp()
-    calls = [
-        lambda y: nt.round(y, "e4m3fn", rounding=sr),
-        lambda y: nt.round(y, "e4m3fn", rounding="rne"),
-        lambda y: nt.fake_quantize(y, "e4m3fn", scaling="row", rounding=sr),
-        lambda y: nt.fake_quantize(y, "e4m3fn"),
-    ]
-    for placement in (Shard(0), Shard(len(shape) - 1), Replicate()):
-        for call in calls:
-            part = distribute_tensor(x, mesh, [placement]).requires_grad_()
-            y = call(part)
-            good.append(y.placements == part.placements)
-            good.append(torch.equal(y.full_tensor(), call(x)))
-            (y * 3).sum().backward()
-            good.append(torch.equal(part.grad.full_tensor(), torch.full(shape, 3.0)))
-print(all(good), len(good))
-"""
-
-
-def test_a_sharded_tensor_gets_the_bits_of_the_whole_one(run_ranks):
-    _, outputs = run_ranks(RANK)
-    assert [out.strip() for out, _ in outputs] == ["True 144"] * 2, outputs

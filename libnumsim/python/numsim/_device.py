@@ -4,6 +4,9 @@ A call runs in the current stream of the library that the arrays belong to, and 
 work is done, as that library's own calls do; JAX shows no stream, so that calls wait there. Results
 are arrays of that library. Nothing is copied to the host, and nothing on the device unless an array
 has gaps between its elements.
+
+A process computes on one device. That is the device of PyTorch's first array, as in a process of
+torchrun, or the first that CUDA shows.
 """
 
 import functools
@@ -36,6 +39,10 @@ class Library:
     def active(self):
         """Returns a context in which the device is the current one; None if it is already."""
         return None
+
+    def device(self, index):
+        """Returns the number of the device of this process, whose first array is on `index`."""
+        return 0
 
     def shown(self, x):
         """Returns a packed array as _core takes it, for one call."""
@@ -113,11 +120,15 @@ class _Torch(Library):
 
     def stream(self):
         if self._raw_stream is not None:
-            return self._raw_stream(0)
-        return self._torch.cuda.current_stream(0).cuda_stream
+            return self._raw_stream(_index)
+        return self._torch.cuda.current_stream(_index).cuda_stream
 
     def active(self):
-        return self._torch.cuda.device(0) if self._torch.cuda.current_device() != 0 else None
+        cuda = self._torch.cuda
+        return cuda.device(_index) if cuda.current_device() != _index else None
+
+    def device(self, index):
+        return index
 
     def values(self, x):
         return x.detach()
@@ -126,7 +137,7 @@ class _Torch(Library):
         return str(x.dtype).removeprefix("torch.")
 
     def empty(self, shape, dtype):
-        return self._torch.empty(shape, dtype=self._dtypes[dtype], device="cuda:0")
+        return self._torch.empty(shape, dtype=self._dtypes[dtype], device=f"cuda:{_index}")
 
     def view(self, x, dtype):
         return x.view(self._dtypes[dtype])
@@ -227,18 +238,30 @@ def library_of(x, name):
             f"{name}: the array is on a CUDA device and of {root}; arrays there are taken of "
             f"torch, cupy and jax: convert it by torch.from_dlpack, or copy it to the host"
         )
-    if index != 0:
-        raise ValueError(
-            f"{name}: the array is on CUDA device {index}, and this package computes on device 0 "
-            "of those that CUDA shows: choose it by CUDA_VISIBLE_DEVICES"
-        )
+    library = _LIBRARIES[root]()
+    _require_index(library, index, name)
     reason = _core.device_unavailable()
     if reason:
         raise ValueError(
             f"{name}: the array is on a CUDA device, and {reason}: pass {name}.cpu(), or see "
             "GPU in docs/python.md"
         )
-    return _LIBRARIES[root]()
+    return library
+
+
+_index: int | None = None  # of the device of this process, once it has one
+
+
+def _require_index(library, index, name):
+    """Raises ValueError unless an array on this device can be computed with."""
+    global _index
+    own = library.device(index) if _index is None else _index
+    if index != own:
+        raise ValueError(
+            f"{name}: the array is on CUDA device {index}, and this process computes on device "
+            f"{own} alone: start one process per device, or choose by CUDA_VISIBLE_DEVICES"
+        )
+    _index = own
 
 
 _kept = threading.local()  # .contexts: {stream: DeviceContext} of a thread
@@ -258,8 +281,17 @@ _shared: dict[int, _core.DeviceContext] = {}
 
 
 def shared_context(x, name):
-    """Returns the DeviceContext of all threads for the current stream of an array's library."""
-    stream = library_of(x, name).stream()
+    """Returns the DeviceContext of all threads for the current stream of an array's library.
+
+    What it serves runs on PyTorch's current device, which must be that of the array.
+    """
+    library = library_of(x, name)
+    if library.active() is not None:
+        raise ValueError(
+            f"{name}: is on CUDA device {_index}, which is not PyTorch's current one: call "
+            f"torch.cuda.set_device({_index})"
+        )
+    stream = library.stream()
     if stream not in _shared:
         _shared[stream] = _core.DeviceContext(stream)
     return _shared[stream]

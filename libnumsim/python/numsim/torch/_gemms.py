@@ -102,7 +102,7 @@ class Gemms:
 
     def backward(self, g, w, x, memory, step, needs_x, needs_w):
         """Returns the gradients of x and w, or None. `x` is None where the memory has all of it."""
-        step = int(step.numpy()[0])
+        step = int(step.cpu().numpy()[0])  # hooks of saved tensors may have moved it
         watcher = self._watchers.get(step)
         g_matrix, w_matrix = _matrix(g), _matrix(w)
         tokens = g_matrix.shape[0]

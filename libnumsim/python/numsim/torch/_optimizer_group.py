@@ -146,14 +146,22 @@ class Group:
 
     def _require_memory(self):
         """Makes the core anew for parameters of a device that lie elsewhere now."""
-        for i, values in self.values.items():
-            p = self.params[i]
-            in_place = self.taking_part[i] and not self.owners.is_sharded(i)
-            if in_place and p.dtype == torch.float32 and p.data_ptr() != values.data_ptr():
+        for i, p in enumerate(self.params):
+            can_be_in_place = self.taking_part[i] and not self.owners.is_sharded(i)
+            if can_be_in_place and p.dtype == torch.float32 and not self._is_in_place(i):
                 self._last = self.last
                 self._keep_state()
                 self.core = None
                 return
+
+    def _is_in_place(self, i):
+        """Whether the core works in the memory of a parameter itself, never of a sharded one.
+
+        Addresses alone do not tell: all empty tensors have one.
+        """
+        if self.owners.is_sharded(i):
+            return False
+        return self.values[i].data_ptr() == self.owners.local(self.params[i]).data_ptr()
 
     @property
     def last(self):
@@ -200,7 +208,7 @@ class Group:
         if self.context is None:
             held = np.array(self.core.weights(str(i)))  # writable, as PyTorch wants it
             self.owners.give(i, torch.from_numpy(held).view(p.shape) if self._is_here(i) else None)
-        elif self.values[i].data_ptr() == self.owners.local(p).data_ptr():
+        elif self._is_in_place(i):
             torch.autograd.graph.increment_version(p)
         else:
             self.owners.give(i, self.values[i])
