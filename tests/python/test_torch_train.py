@@ -1,6 +1,7 @@
 """python -m numsim.torch.train: trainings in PyTorch beside those of `numsim train`."""
 
 import csv
+import json
 import math
 import os
 import re
@@ -151,6 +152,65 @@ def test_a_run_that_is_stopped_and_resumed_has_the_same_bytes(tmp_path, capsys):
     assert contents(tmp_path / "parts") == contents(tmp_path / "whole")
 
 
+# Options that change bits: what compiled code, or bf16, makes of the same training.
+OPTIONS = [["--autocast", "bf16"], ["--compile", "--autocast", "bf16"]]
+
+
+@pytest.mark.parametrize("options", OPTIONS, ids=" ".join)
+def test_options_that_change_bits_are_kept_by_a_resumed_run(options, tmp_path, capsys):
+    settings = [*TINY, "linear.kind=te-hybrid", "linear.delayed_history=4"]
+    assert in_torch(settings, tmp_path / "plain") == 0
+    assert in_torch(settings, tmp_path / "whole", *options) == 0
+    assert contents(tmp_path / "whole")["train.csv"] != contents(tmp_path / "plain")["train.csv"]
+    assert distance(rows(tmp_path / "whole"), rows(tmp_path / "plain")) < 0.02
+    manifest = json.loads((tmp_path / "whole/manifest.json").read_text())
+    assert manifest["versions"]["torch_options"] == " ".join(options)
+
+    parts = ["--out", str(tmp_path / "parts"), "--resume"]
+    stop = [*options, "--stop-after", "1e-9"]
+    assert in_torch(settings, tmp_path / "parts", *stop) == program.STOPPED
+    assert program.main(parts) == program.BAD_INPUT
+    assert f"was written with {' '.join(options)}, and this" in capsys.readouterr().err
+    assert program.main([*parts, *options]) == 0
+    assert contents(tmp_path / "parts") == contents(tmp_path / "whole")
+
+
+def test_autocast_computes_attention_in_bf16(monkeypatch):
+    seen = []
+    plain = models.F.scaled_dot_product_attention
+
+    def attention(q, k, v, **how):
+        y = plain(q, k, v, **how)
+        seen.append(y.dtype)
+        return y
+
+    monkeypatch.setattr(models.F, "scaled_dot_product_attention", attention)
+    config = core.TrainConfig.of_keys(TINY)
+    for autocast, dtype in ((None, torch.float32), ("bf16", torch.bfloat16)):
+        seen.clear()
+        training = program.Training(config, torch.device("cpu"), autocast=autocast)
+        losses, _ = training._losses(training.batches.train(0))
+        assert set(seen) == {dtype} and losses.dtype == torch.float32
+        losses.sum().backward()
+        assert {p.grad.dtype for p in training.parameters.values()} == {torch.float32}
+
+
+def test_equal_blocks_share_compiled_code(monkeypatch):
+    torch._dynamo.reset()
+    compiled = []
+    backend = lambda graph, inputs: compiled.append(graph) or graph.forward  # noqa: E731
+    plain = torch.nn.Module.compile
+    monkeypatch.setattr(
+        torch.nn.Module, "compile", lambda self, **how: plain(self, backend=backend, **how)
+    )
+    config = core.TrainConfig.of_keys([*TINY, "model.layers=3"])
+    training = program.Training(config, torch.device("cpu"), compiled=True)
+    training.take_step(0)
+    assert len(compiled) == 2  # of three blocks, and of the norm behind them
+    training.validate()
+    assert len(compiled) == 4
+
+
 def test_a_checkpoint_goes_from_one_engine_to_the_other(numsim_program, tmp_path):
     settings = [*TINY, "linear.kind=te-hybrid", "linear.delayed_history=4"]
     numsim_program("train", *words_of(settings, tmp_path / "cpp"))
@@ -208,6 +268,7 @@ def test_compare_takes_its_directories(in_both, numsim_program, tmp_path):
         (["--stop-afte"], "--stop-afte: there is no such option; did you mean --stop-after"),
         (["--out", ""], "--out: expected a text"),
         (["--devices", "0,1"], "--devices: "),
+        (["--autocast", "fp8"], "--autocast: expected bf16, found 'fp8'"),
     ],
 )
 def test_what_it_cannot_do_is_refused(words, message, tmp_path, capsys):

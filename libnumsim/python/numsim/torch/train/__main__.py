@@ -16,7 +16,7 @@ import torch
 from numsim import _core
 from numsim._names import did_you_mean
 from numsim.torch.train import _side_by_side
-from numsim.torch.train.loop import Training, run
+from numsim.torch.train.loop import AUTOCAST, Training, run
 
 STOPPED = 75  # the exit code after a signal: --resume continues
 BAD_INPUT = 2
@@ -68,7 +68,11 @@ def _parser():
         "several files at a time")  # fmt: skip
     add("--stop-after", metavar="MINUTES", type=float,
         help="save a checkpoint after the step that ends then, as at a signal")  # fmt: skip
-    add("--compile", action="store_true", help="compile the model by torch.compile")
+    add("--compile", action="store_true",
+        help="compile the blocks of the model by torch.compile, which pays on a GPU")  # fmt: skip
+    add("--autocast", metavar="bf16", help="compute attention and activations in bf16, by "
+        "torch.autocast, which pays on a GPU; losses then differ from those of `numsim train` by "
+        "more than float32's noise (default: float32)")  # fmt: skip
     return parser
 
 
@@ -88,6 +92,10 @@ def _check(options):
             raise ValueError(f"--{name}: expected a text that is not empty")
     if options.stop_after is not None and not options.stop_after > 0:
         raise ValueError(f"--stop-after: expected a number above 0, found {options.stop_after}")
+    if options.autocast not in (None, *AUTOCAST):
+        raise ValueError(
+            f"--autocast: expected {' or '.join(AUTOCAST)}, found {options.autocast!r}"
+        )
     if options.config and options.preset is not None:
         raise ValueError(
             "--preset: not allowed with a file, which sets its preset by the key 'preset'"
@@ -168,10 +176,12 @@ def _train(options, command):
     config, out, device = _read(options), _out(options), _device(options.device)
     if device.type == "cuda":
         torch.cuda.set_device(device)
-    training = Training(config, device, options.compile)
+    training = Training(config, device, options.compile, options.autocast)
     name = torch.cuda.get_device_name(device) if device.type == "cuda" else "cpu"
     elements = sum(p.numel() for p in training.parameters.values())
     versions = {"torch": torch.__version__, "torch_device": name}
+    if training.options:
+        versions["torch_options"] = training.options
     record = _core.RecordedRun(
         training.data, str(out), options.resume, True, elements, command, versions
     )

@@ -65,6 +65,8 @@ def _words(options):
     """Returns the options that every training gets."""
     words = [word for setting in options.set for word in ("--set", setting)]
     words += ["--resume"] * options.resume + ["--compile"] * options.compile
+    if options.autocast is not None:
+        words += ["--autocast", options.autocast]
     if options.stop_after is not None:
         words += ["--stop-after", str(options.stop_after)]
     return words

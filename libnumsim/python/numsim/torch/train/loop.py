@@ -20,14 +20,26 @@ from numsim.torch.train._optimizer import ConfiguredOptimizer
 from numsim.torch.train.models import Llama, VisionTransformer
 
 
+AUTOCAST = {"bf16": torch.bfloat16}  # the words of --autocast
+
+
 class Training:
     """The model, the data and the optimiser of a configuration on a device.
 
     Weights start with the values of `numsim train`, batches are its batches, and the random bits of
     stochastic rounding are its bits.
+
+    compiled   whether torch.compile makes the code of blocks and norms
+    autocast   a key of AUTOCAST, for torch.autocast of the model and the loss; None: float32
     """
 
-    def __init__(self, config: _core.TrainConfig, device: torch.device, compiled: bool = False):
+    def __init__(
+        self,
+        config: _core.TrainConfig,
+        device: torch.device,
+        compiled: bool = False,
+        autocast: str | None = None,
+    ):
         require_supported(config)
         self.data = _core.TrainData(config)
         self.config = self.data.config
@@ -39,7 +51,11 @@ class Training:
         self.parameters = _with_initial_values(self.model, initial)
         keys = vars(section(self.config, "optimizer"))
         self.optimizer = ConfiguredOptimizer(self.parameters, keys, seed_of(self.config))
-        self._forward = torch.compile(self.model) if compiled else self.model
+        words = ["--compile"] * compiled + ([] if autocast is None else ["--autocast", autocast])
+        self.options = " ".join(words)  # options that change bits
+        self._autocast = None if autocast is None else AUTOCAST[autocast]
+        if compiled:
+            _compile(self.model)
 
     def take_step(self, step: int) -> tuple[float, _core.StepNumbers]:
         """Takes a step. Returns the mean loss of its batch, and what the optimiser did."""
@@ -85,10 +101,12 @@ class Training:
 
     def _losses(self, batch: Batch) -> tuple[torch.Tensor, torch.Tensor]:
         """Returns the cross entropy of each target, and the logits as rows."""
-        logits = self._forward(batch.inputs)
-        logits = logits.reshape(-1, logits.shape[-1])
-        targets = batch.targets.flatten()
-        return F.cross_entropy(logits, targets, ignore_index=-1, reduction="none"), logits
+        enabled = self._autocast is not None
+        with torch.autocast(self.device.type, self._autocast, enabled=enabled):
+            logits = self.model(batch.inputs)
+            logits = logits.reshape(-1, logits.shape[-1])
+            targets = batch.targets.flatten()
+            return F.cross_entropy(logits, targets, ignore_index=-1, reduction="none"), logits
 
     def tensors(self) -> dict[str, np.ndarray]:
         """Returns the tensors of a checkpoint, with their names in one of `numsim train`."""
@@ -102,11 +120,19 @@ class Training:
             scales = layer.get_extra_state()[_HEAD:]
             if len(scales):
                 found[f"scaling/{name}"] = scales.float().numpy()
+        if self.options:
+            found[_OPTIONS] = np.frombuffer(bytearray(self.options.encode()), np.uint8)
         return found
 
     @torch.no_grad()
     def restore(self, step: int, tensors: dict[str, np.ndarray]) -> None:
         """Continues after so many steps from the tensors of a checkpoint."""
+        options = tensors.get(_OPTIONS, np.empty(0, np.uint8)).tobytes().decode(errors="replace")
+        if options != self.options:
+            raise ValueError(
+                f"was written {_said(options)}, and this training is {_said(self.options)}, which "
+                "gives other bits"
+            )
         for name, p in self.parameters.items():
             values = tensors.get(f"model/{name}")
             if values is None or values.size != p.numel():
@@ -127,6 +153,7 @@ class Training:
 
 
 _HEAD = 3  # numbers before the scales of a layer: version, steps, number of scales
+_OPTIONS = "torch/options"  # tensor of a checkpoint: the text of Training.options, if not empty
 
 
 def _make_model(data: _core.TrainData, initial: _core.TrainModel) -> Llama | VisionTransformer:
@@ -144,6 +171,18 @@ def _make_model(data: _core.TrainData, initial: _core.TrainModel) -> Llama | Vis
         image = shape["height"], shape["channels"], shape["classes"]
         return VisionTransformer(settings, *image, linear)
     return Llama(settings, shape["vocabulary"], linear)
+
+
+def _said(options):
+    return f"with {options}" if options else "without --compile and --autocast"
+
+
+def _compile(model: Llama | VisionTransformer) -> None:
+    """Makes torch.compile compute the blocks of a model, each by itself: equal ones share code."""
+    limits = torch._dynamo.config  # of the variants of one code: training, validation, recipes
+    limits.cache_size_limit = max(limits.cache_size_limit, 4 * len(model.blocks))
+    for module in (*model.blocks, model.final_norm):
+        module.compile(fullgraph=True, dynamic=False)
 
 
 @torch.no_grad()

@@ -27,6 +27,7 @@ class Norm(nn.Module):
 
     def forward(self, x: Tensor) -> Tensor:
         if self.bias is None:
+            x = x.float()  # queries and keys are bf16 under autocast
             return x * torch.rsqrt(x.square().mean(-1, keepdim=True) + self.epsilon) * self.gain
         return F.layer_norm(x, self.gain.shape, self.gain, self.bias, self.epsilon)
 
