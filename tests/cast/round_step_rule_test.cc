@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <bit>
+#include <cfenv>
 #include <cmath>
 #include <limits>
 #include <string>
@@ -51,6 +52,8 @@ float RoundOne(const StepRule& rule, float base, float direction, float factor, 
       return RoundStepOne<StepPath::kGrid>(rule, base, direction, factor, random);
     case StepPath::kStochastic:
       return RoundStepOne<StepPath::kStochastic>(rule, base, direction, factor, random);
+    case StepPath::kStochasticGrid:
+      return RoundStepOne<StepPath::kStochasticGrid>(rule, base, direction, factor, random);
     case StepPath::kOther:
       return RoundStepOne<StepPath::kOther>(rule, base, direction, factor, random);
     default:
@@ -155,6 +158,74 @@ TEST(NearestOnGrid, RoundsEveryUpperHalfOfAFloatAsTheArrayDoes) {
         ASSERT_TRUE(SameBits(NearestOnGrid(*grid, x[i]), expected[i])) << format << " " << x[i];
       }
     }
+  }
+}
+
+// Numbers at and near all values, ties and quarters of a format, of both signs.
+std::vector<double> HardFloat64(const char* format) {
+  std::vector<double> all = {0.0, -0.0, 0x1p-140, 0x1p-1022, 0x1p200, 0x1p255, 1.0 - 0x1p-53};
+  const oracle::Grid grid(oracle::FindFormat(format));
+  const int64_t stride = grid.end() < 3000 ? 1 : 61;
+  for (const double x : oracle::Landmarks(grid, stride)) {
+    for (const uint64_t bits : oracle::NearF64(x)) {
+      const double near = std::bit_cast<double>(bits);
+      if (std::isfinite(near)) all.insert(all.end(), {near, -near});
+    }
+  }
+  return all;
+}
+
+TEST(Float64OnGrid, RoundsAsTheRuleOfAllFormats) {
+  for (const char* const format :
+       {"bf16", "e4m3fn", "e5m2", "fp16", "e2m1fn", "int8", "e4m3fnuz"}) {
+    const std::vector<double> hard = HardFloat64(format);
+    const StepRule nearest = MakeStepRule(MakeEncodePlan(SpecOf(format), {}, Overflow::kSaturate));
+    ASSERT_EQ(nearest.path, StepPath::kGrid);
+    for (const double x : hard) {
+      const float expected = RoundFloat64<RuleMode::kNearestEven>(nearest.plan, x, 0);
+      ASSERT_TRUE(SameBits(Float64OnGrid<false>(nearest, x, 0), expected)) << format << " " << x;
+    }
+    for (const int bits : {1, 7, 8, 16, 32}) {
+      const Rounding rounding{RoundingMode::kStochastic, StochasticVariant::kA, bits};
+      const StepRule rule =
+          MakeStepRule(MakeEncodePlan(SpecOf(format), rounding, Overflow::kSaturate));
+      ASSERT_EQ(rule.path, StepPath::kStochasticGrid);
+      const uint32_t all = 0xFFFFFFFFu >> (32 - bits);
+      for (const uint32_t r : {0u, 1u, all / 2, all / 2 + 1, all / 3, all}) {
+        for (const double x : hard) {
+          const float expected = RoundFloat64<RuleMode::kStochastic>(rule.plan, x, r);
+          ASSERT_TRUE(SameBits(Float64OnGrid<true>(rule, x, r), expected))
+              << format << " " << x << " with " << r << " of " << bits << " bits";
+        }
+      }
+    }
+  }
+}
+
+// The sum that the processor rounds in that direction.
+double SumOfProcessor(double a, double b, int direction) {
+  volatile double x = a, y = b;
+  std::fesetround(direction);
+  const volatile double sum = x + y;
+  std::fesetround(FE_TONEAREST);
+  return sum;
+}
+
+// A device takes the odd one of the sums rounded down and up.
+TEST(OddSum, AndSumTowardZeroAreTheProcessorsDirectedSums) {
+  oracle::TestRandom random(8);
+  for (int i = 0; i < 200000; ++i) {
+    const auto draw = [&] {
+      const double x = std::ldexp(static_cast<double>(random.Next() >> random.Below(60)),
+                                  static_cast<int>(random.Below(80)) - 90);
+      return random.Below(2) == 0 ? x : -x;
+    };
+    const double a = draw(), b = random.Below(20) == 0 ? -a : draw();
+    const double down = SumOfProcessor(a, b, FE_DOWNWARD), up = SumOfProcessor(a, b, FE_UPWARD);
+    const double odd = (std::bit_cast<uint64_t>(down) & 1) != 0 ? down : up;
+    ASSERT_EQ(std::bit_cast<uint64_t>(OddSum(a, b)), std::bit_cast<uint64_t>(odd));
+    ASSERT_EQ(std::bit_cast<uint64_t>(SumTowardZero(a, b)),
+              std::bit_cast<uint64_t>(SumOfProcessor(a, b, FE_TOWARDZERO)));
   }
 }
 

@@ -8,6 +8,7 @@
 #include <cstdint>
 
 #include "numsim/backend/shared/device_call_cuda.cuh"
+#include "numsim/backend/shared/directed_sums_cuda.cuh"
 
 namespace numsim::cuda {
 

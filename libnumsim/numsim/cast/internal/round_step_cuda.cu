@@ -6,6 +6,7 @@
 #include <cstdint>
 
 #include "numsim/backend/shared/device_call_cuda.cuh"
+#include "numsim/backend/shared/directed_sums_cuda.cuh"
 #include "numsim/cast/internal/cast_device.h"
 #include "numsim/cast/shared/random_word_cuda.cuh"
 #include "numsim/cast/shared/round_step_rule.h"
@@ -30,7 +31,7 @@ __device__ float StepAt(const StepRule& rule,
                         const ArrayRandom& random,
                         size_t i) {
   uint32_t bits = 0;
-  if constexpr (kPath == StepPath::kStochastic) {
+  if constexpr (kPath == StepPath::kStochastic || kPath == StepPath::kStochasticGrid) {
     bits = RandomBitsAt(random.stream, random.first_index + i, rule.plan.rounding.random_bits);
   }
   return RoundStepOne<kPath>(rule, base, direction, factor, bits);
@@ -95,6 +96,9 @@ void RoundStep(const EncodePlan& plan,
       break;
     case StepPath::kStochastic:
       Launch<StepPath::kStochastic>(rule, arrays, factor, random, out.place.Stream());
+      break;
+    case StepPath::kStochasticGrid:
+      Launch<StepPath::kStochasticGrid>(rule, arrays, factor, random, out.place.Stream());
       break;
     case StepPath::kOther:
       Launch<StepPath::kOther>(rule, arrays, factor, random, out.place.Stream());

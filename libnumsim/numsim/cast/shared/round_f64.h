@@ -26,11 +26,28 @@ NUMSIM_HOST_DEVICE inline SumAndError SumExactly(double a, double b) {
 // whose last bit is odd. 53 bits are at least two more than any format has, so rounding the result
 // again equals rounding the exact sum once [Boldo].
 NUMSIM_HOST_DEVICE inline double OddSum(double a, double b) {
+#ifdef NUMSIM_SUM_DOWN
+  const double down = NUMSIM_SUM_DOWN(a, b), up = NUMSIM_SUM_UP(a, b);  // equal or neighbours
+  return (std::bit_cast<uint64_t>(down) & 1) != 0 ? down : up;
+#else
   const SumAndError exact = SumExactly(a, b);
   if (exact.error == 0) return exact.sum;
   const uint64_t bits = std::bit_cast<uint64_t>(exact.sum);
   const bool above = (exact.error < 0) != (exact.sum < 0);  // |sum| exceeds the exact magnitude
   return std::bit_cast<double>((above ? bits - 1 : bits) | 1);
+#endif
+}
+
+// Returns a + b rounded toward zero.
+NUMSIM_HOST_DEVICE inline double SumTowardZero(double a, double b) {
+#ifdef NUMSIM_SUM_TOWARD_ZERO
+  return NUMSIM_SUM_TOWARD_ZERO(a, b);
+#else
+  const SumAndError exact = SumExactly(a, b);
+  const uint64_t bits = std::bit_cast<uint64_t>(exact.sum);
+  const bool above = exact.error != 0 && (exact.error < 0) != (exact.sum < 0);
+  return std::bit_cast<double>(above ? bits - 1 : bits);
+#endif
 }
 
 // Writes out[i] = the value of the plan's format that x[i] rounds to, for any length. NaN is

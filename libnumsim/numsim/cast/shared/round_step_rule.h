@@ -15,16 +15,25 @@ namespace numsim {
 
 // The arithmetic that rounds the steps of a plan.
 enum class StepPath : uint8_t {
-  kGrid,        // nearest even in float32 by NearestGrid; a tie looks at the exact sum
-  kNearest,     // nearest even, from the sum in float64
-  kStochastic,  // stochastic rounding, from the sum in float64
-  kOther,       // the other modes, from the sum in float64
+  kGrid,            // nearest even in float32 by NearestGrid; a tie looks at the exact sum
+  kNearest,         // nearest even, from the sum in float64
+  kStochastic,      // stochastic rounding, from the sum in float64
+  kOther,           // the other modes, from the sum in float64
+  kStochasticGrid,  // variant A to the values of a NearestGrid, by Float64OnGrid
+};
+
+// The constants of Float64OnGrid, in the upper words of float64 numbers.
+struct UpperWordGrid {
+  uint32_t least_normal = 0;  // the smallest normal value
+  uint32_t fraction = 0;      // mask of the mantissa bits that the format lacks
+  int random_shift = 0;       // from random bits to the first bits below the format's last one
 };
 
 // The constants that rounding a step needs.
 struct StepRule {
   EncodePlan plan;
-  NearestGrid grid;  // read under kGrid only
+  NearestGrid grid;     // read under kGrid and kStochasticGrid only
+  UpperWordGrid upper;  // as grid
   StepPath path = StepPath::kNearest;
 };
 
@@ -107,6 +116,73 @@ NUMSIM_INLINE float RoundFloat64(const EncodePlan& plan, double x, uint32_t rand
   return StepValue(plan.format, static_cast<uint32_t>(code));
 }
 
+// Returns x rounded to the grid, saturating: to nearest, ties to even, or kStochastic with the bits
+// of `random`. Requires the path kGrid or kStochasticGrid and a finite x that is exact or rounded to
+// odd; for kStochastic x may also be rounded toward zero.
+//
+// All that is above the format's last bit, and the first bits below it, lie in the upper word of x.
+// Below the normal values, the smallest of them is added, so that the last bit stays in its place.
+template <bool kStochastic>
+NUMSIM_INLINE float Float64OnGrid(const StepRule& rule, double x, uint32_t random) {
+  constexpr uint32_t kSign = 0x80000000u;
+  constexpr uint32_t kGreatest = 0x47EFFFFFu;  // the upper word of the greatest float32
+  constexpr uint32_t kRebias = (1023 - 127) << 20;
+  const UpperWordGrid& grid = rule.upper;
+  const uint64_t bits = std::bit_cast<uint64_t>(x);
+  const auto sign = static_cast<uint32_t>(bits >> 32) & kSign;
+  uint64_t magnitude = bits & ~(uint64_t{1} << 63);
+  const bool small = static_cast<uint32_t>(magnitude >> 32) < grid.least_normal;
+  if (small) {
+    const double least = std::bit_cast<double>(uint64_t{grid.least_normal} << 32);
+    const double a = std::bit_cast<double>(magnitude);
+    magnitude = std::bit_cast<uint64_t>(kStochastic ? SumTowardZero(a, least) : OddSum(a, least));
+  }
+  uint32_t word = 0;
+  if constexpr (kStochastic) {
+    const uint64_t sum = magnitude + (static_cast<uint64_t>(random) << grid.random_shift);
+    word = static_cast<uint32_t>(sum >> 32);
+  } else {
+    word = static_cast<uint32_t>(magnitude >> 32);
+    const uint32_t last = (word >> (rule.grid.cut - 3)) & 1;
+    word |= static_cast<uint32_t>(magnitude) != 0 ? 1 : 0;
+    word += (grid.fraction >> 1) + last;
+  }
+  word &= ~grid.fraction;
+  word = word < kGreatest ? word : kGreatest;
+  float a = std::bit_cast<float>((word - kRebias) << 3);
+  if (small) a -= rule.grid.min_normal;
+  a = a < rule.grid.max ? a : rule.grid.max;
+  const float value = std::bit_cast<float>(std::bit_cast<uint32_t>(a) | sign);
+  return rule.grid.negative_zero ? value : value + 0.0f;
+}
+
+// Returns x rounded to the nearest value. Requires a finite x that is exact or rounded to odd.
+template <StepPath kPath>
+NUMSIM_INLINE float NearestOfFloat64(const StepRule& rule, double x) {
+  static_assert(kPath == StepPath::kGrid || kPath == StepPath::kNearest);
+  if constexpr (kPath == StepPath::kGrid) {
+    return Float64OnGrid<false>(rule, x, 0);
+  } else {
+    return RoundFloat64<RuleMode::kNearestEven>(rule.plan, x, 0);
+  }
+}
+
+// Returns base + factor * direction rounded stochastically. `random` holds the random bits in its
+// low end. Requires the path kStochasticGrid or kStochastic and finite operands.
+template <StepPath kPath>
+NUMSIM_INLINE float StochasticStep(
+    const StepRule& rule, float base, float direction, float factor, uint32_t random) {
+  static_assert(kPath == StepPath::kStochasticGrid || kPath == StepPath::kStochastic);
+  if constexpr (kPath == StepPath::kStochasticGrid) {
+    const double product = static_cast<double>(direction) * static_cast<double>(factor);  // exact
+    const double sum = SumTowardZero(static_cast<double>(base), product);
+    return Float64OnGrid<true>(rule, sum, random);
+  } else {
+    const double sum = OddStepSum(base, direction, factor);
+    return RoundFloat64<RuleMode::kStochastic>(rule.plan, sum, random);
+  }
+}
+
 // Returns base + factor * direction rounded to the nearest value. Requires the path kGrid or
 // kNearest and finite operands.
 template <StepPath kPath>
@@ -132,7 +208,8 @@ NUMSIM_INLINE float NearestValue(const StepRule& rule, float x) {
 }
 
 // Returns base + factor * direction rounded by the rule, for any operands. A NaN sum counts as a
-// positive NaN. `random` holds the random bits in its low end and is read only under kStochastic.
+// positive NaN. `random` holds the random bits in its low end and is read only if the rounding is
+// stochastic.
 template <StepPath kPath>
 NUMSIM_INLINE float RoundStepOne(
     const StepRule& rule, float base, float direction, float factor, uint32_t random) {
@@ -144,12 +221,16 @@ NUMSIM_INLINE float RoundStepOne(
   if constexpr (kPath == StepPath::kGrid) {
     if (finite) return StepOnGrid(rule.grid, base, direction, factor);
   }
+  if constexpr (kPath == StepPath::kStochasticGrid) {
+    if (finite) return StochasticStep<kPath>(rule, base, direction, factor, random);
+  }
   const double nan = std::bit_cast<double>(kInfinityBits | (kInfinityBits >> 1));
   const double x = finite ? OddSum(static_cast<double>(base), product)
                           : (magnitude == kInfinityBits ? sum : nan);
-  constexpr RuleMode kMode = kPath == StepPath::kStochastic ? RuleMode::kStochastic
-                             : kPath == StepPath::kOther    ? RuleMode::kOther
-                                                            : RuleMode::kNearestEven;
+  constexpr bool kDraws = kPath == StepPath::kStochastic || kPath == StepPath::kStochasticGrid;
+  constexpr RuleMode kMode = kDraws                      ? RuleMode::kStochastic
+                             : kPath == StepPath::kOther ? RuleMode::kOther
+                                                         : RuleMode::kNearestEven;
   return RoundFloat64<kMode>(rule.plan, x, random);
 }
 

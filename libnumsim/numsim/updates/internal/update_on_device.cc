@@ -214,7 +214,7 @@ DeviceStep StepOf(const UpdateJob& job,
   DeviceStep step;
   step.kind = job.rule->kind;
   step.rule = MakeStepRule(step.kind == UpdateKind::kStochastic ? job.own_plan : job.plan);
-  step.own = job.own_plan;
+  if (step.kind == UpdateKind::kKahan) step.own = MakeStepRule(job.own_plan);
   step.largest = job.largest;
   step.weights = update.weights.data;
   step.update = update.update.data;

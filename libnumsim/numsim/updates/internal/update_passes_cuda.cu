@@ -6,6 +6,7 @@
 #include <cstdint>
 
 #include "numsim/backend/shared/device_call_cuda.cuh"
+#include "numsim/backend/shared/directed_sums_cuda.cuh"
 #include "numsim/base/error.h"
 #include "numsim/random/shared/tile_draws.h"
 #include "numsim/updates/internal/split_master.h"
@@ -210,6 +211,26 @@ void LaunchOnPath(const DeviceStep& step, const DeviceBlockSums& sums, DeviceStr
   }
 }
 
+void LaunchStochastic(const DeviceStep& step, const DeviceBlockSums& sums, DeviceStream& stream) {
+  if (step.rule.path == StepPath::kStochasticGrid) {
+    Launch(step, StochasticRuleOn<StepPath::kStochasticGrid>{}, sums, stream);
+  } else {
+    Launch(step, StochasticRuleOn<StepPath::kStochastic>{}, sums, stream);
+  }
+}
+
+void LaunchKahan(const DeviceStep& step, const DeviceBlockSums& sums, DeviceStream& stream) {
+  constexpr StepPath kGrid = StepPath::kGrid, kAny = StepPath::kNearest;
+  const bool on_grid = step.rule.path == kGrid;
+  if (on_grid && step.own.path == kGrid) {
+    Launch(step, KahanRuleOn<kGrid, kGrid>{}, sums, stream);
+  } else if (on_grid) {
+    Launch(step, KahanRuleOn<kGrid, kAny>{}, sums, stream);
+  } else {
+    Launch(step, KahanRuleOn<kAny, kAny>{}, sums, stream);
+  }
+}
+
 }  // namespace
 
 void ScanPass(const DeviceScan& arrays,
@@ -236,13 +257,13 @@ void ElementwisePass(const DeviceStep& step, const DeviceBlockSums& sums, Device
     case UpdateKind::kNaive:
       return LaunchOnPath<NaiveRule>(step, sums, stream);
     case UpdateKind::kStochastic:
-      return Launch(step, StochasticRule{}, sums, stream);
+      return LaunchStochastic(step, sums, stream);
     case UpdateKind::kMasterFp32:
       return LaunchOnPath<MasterFp32Rule>(step, sums, stream);
     case UpdateKind::kSplitMaster:
       return Launch(step, SplitMasterRule{}, sums, stream);
     case UpdateKind::kKahan:
-      return Launch(step, KahanRule{}, sums, stream);
+      return LaunchKahan(step, sums, stream);
     default:
       NUMSIM_CHECK(false, "kind {}", static_cast<int>(step.kind));
   }

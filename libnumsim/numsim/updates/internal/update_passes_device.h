@@ -49,7 +49,7 @@ void DecayPass(
 struct DeviceStep {
   UpdateKind kind = UpdateKind::kNaive;
   StepRule rule;      // Q; stochastic: SR
-  EncodePlan own;     // kahan: Qc
+  StepRule own;       // kahan: Qc
   float largest = 0;  // largest finite value of the format
   double limit = 0;   // UpdateJob::LimitAt(learning_rate)
   const float* weights = nullptr;

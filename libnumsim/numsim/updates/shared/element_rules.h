@@ -1,7 +1,7 @@
 // The update rules for one weight, on host and device. All numbers are finite.
 //
 // A rule takes its constants and arrays from a step, which has
-//   rule (a StepRule), own (an EncodePlan), largest, limit, learning_rate, values, words
+//   rule (a StepRule), own (a StepRule or an EncodePlan), largest, limit, learning_rate, values, words
 // as DeviceStep of update_passes_device.h.
 #pragma once
 
@@ -36,8 +36,12 @@ NUMSIM_HOST_DEVICE inline float DecayedCompensated(double u,
   return static_cast<float>(all.sum + OddSum(all.error, small.error));
 }
 
+// Returns true if |w + alpha u|, in float64, exceeds the limit of the step.
 template <class Step>
 NUMSIM_INLINE bool WantedBeyond(const Step& step, float alpha, float w, float u) {
+  // Few come near the limit, as float32 tells: its roundings lower the bound by less than 2^-22.
+  const float bound = fabsf(w) + fabsf(alpha * u);
+  if (bound < static_cast<float>(step.limit) * 0.9999f) return false;
   const double wanted =
       static_cast<double>(w) + static_cast<double>(alpha) * static_cast<double>(u);
   return fabs(wanted) > step.limit;
@@ -61,7 +65,8 @@ struct NaiveRule {
   }
 };
 
-struct StochasticRule {
+template <StepPath kPath>
+struct StochasticRuleOn {
   static constexpr bool kDraws = true;
   template <class Step>
   NUMSIM_INLINE ElementState Load(const Step&, size_t) const {
@@ -71,8 +76,7 @@ struct StochasticRule {
   NUMSIM_INLINE float Next(
       const Step& step, size_t, float w, float u, ElementState, uint32_t r, bool& beyond) const {
     beyond = WantedBeyond(step, step.learning_rate, w, u);
-    const double sum = OddStepSum(w, u, step.learning_rate);
-    return RoundFloat64<RuleMode::kStochastic>(step.rule.plan, sum, r);
+    return StochasticStep<kPath>(step.rule, w, u, step.learning_rate, r);
   }
 };
 
@@ -113,7 +117,19 @@ struct SplitMasterRule {
   }
 };
 
-struct KahanRule {
+// Returns x rounded to the nearest value of kahan's own format.
+template <StepPath kPath>
+NUMSIM_INLINE float NearestOfOwn(const StepRule& own, double x) {
+  return NearestOfFloat64<kPath>(own, x);
+}
+template <StepPath>
+NUMSIM_INLINE float NearestOfOwn(const EncodePlan& own, double x) {
+  return RoundFloat64<RuleMode::kNearestEven>(own, x, 0);
+}
+
+// kPath, kOwnPath: those of the weights' and of the compensation's format.
+template <StepPath kPath, StepPath kOwnPath>
+struct KahanRuleOn {
   static constexpr bool kDraws = false;
   template <class Step>
   NUMSIM_INLINE ElementState Load(const Step& step, size_t i) const {
@@ -122,15 +138,54 @@ struct KahanRule {
   template <class Step>
   NUMSIM_INLINE float Next(
       const Step& step, size_t i, float w, float u, ElementState x, uint32_t, bool& beyond) const {
-    constexpr RuleMode kNearest = RuleMode::kNearestEven;
     beyond = WantedBeyond(step, step.learning_rate, w, u);
     const double before = static_cast<double>(w);
     const double wanted = static_cast<double>(x.value) +
                           static_cast<double>(step.learning_rate) * static_cast<double>(u);
-    const float after = RoundFloat64<kNearest>(step.rule.plan, OddSum(before, wanted), 0);
+    const float after = NearestOfFloat64<kPath>(step.rule, OddSum(before, wanted));
     const double lost = wanted - (static_cast<double>(after) - before);
-    step.values[i] = RoundFloat64<kNearest>(step.own, lost, 0);
+    step.values[i] = NearestOfOwn<kOwnPath>(step.own, lost);
     return after;
+  }
+};
+
+// The two rules on the paths that the step has.
+struct StochasticRule {
+  template <class Step>
+  NUMSIM_INLINE float Next(const Step& step,
+                           size_t i,
+                           float w,
+                           float u,
+                           ElementState state,
+                           uint32_t r,
+                           bool& beyond) const {
+    constexpr StepPath kGrid = StepPath::kStochasticGrid, kAny = StepPath::kStochastic;
+    if (step.rule.path == kGrid) {
+      return StochasticRuleOn<kGrid>{}.Next(step, i, w, u, state, r, beyond);
+    }
+    return StochasticRuleOn<kAny>{}.Next(step, i, w, u, state, r, beyond);
+  }
+};
+
+NUMSIM_INLINE StepPath PathOfOwn(const StepRule& own) { return own.path; }
+NUMSIM_INLINE StepPath PathOfOwn(const EncodePlan&) { return StepPath::kNearest; }
+
+struct KahanRule {
+  template <class Step>
+  NUMSIM_INLINE float Next(const Step& step,
+                           size_t i,
+                           float w,
+                           float u,
+                           ElementState state,
+                           uint32_t r,
+                           bool& beyond) const {
+    constexpr StepPath kGrid = StepPath::kGrid, kAny = StepPath::kNearest;
+    const bool on_grid = step.rule.path == kGrid;
+    if (on_grid && PathOfOwn(step.own) == kGrid) {
+      return KahanRuleOn<kGrid, kGrid>{}.Next(step, i, w, u, state, r, beyond);
+    }
+    if (on_grid) return KahanRuleOn<kGrid, kAny>{}.Next(step, i, w, u, state, r, beyond);
+    return KahanRuleOn<kAny, kAny>{}.Next(step, i, w, u, state, r, beyond);
   }
 };
 
