@@ -1,20 +1,20 @@
 #!/usr/bin/env python3
 """Trainings in PyTorch with numsim's layers and optimiser beside PyTorch's own, on one GPU.
 
-    python bench/torch_cuda.py [--part step|optimizer ...] [--models NAME ...] [--seconds S]
+    python bench/torch_cuda.py [--part step|optimizer ...] [--models NAME ...] [--layers NAME ...]
     python bench/torch_cuda.py --device cpu --models tiny      # a rehearsal without a GPU
 
-Whole steps: a Llama (numsim.torch.train.models) under torch.compile(fullgraph=True) and bf16 autocast,
-with nn.Linear and with numsim's layers, forward, backward and optimiser; each row names the
-accumulation mode. "of nn.Linear" is the time of nn.Linear's step over that of the row. Optimiser steps:
-the parameters of a 12 x 768 Llama; "of copy" is the time that a copy takes for the bytes that the step
-must move (gradients and weights read, weights and states written, states read), over its own time.
-All rows of a part take turns; each shows its median and its fastest round. torchao and
-TransformerEngine are measured where they can be imported.
+Whole steps: a Llama (numsim.torch.train.models), whose blocks are compiled (fullgraph=True; equal blocks
+share code), under bf16 autocast, with nn.Linear and with numsim's layers, forward, backward and
+optimiser; each row names the accumulation mode. "of nn.Linear" is the time of nn.Linear's step over
+that of the row. Optimiser steps: the parameters of a 12 x 768 Llama; "of copy" is the time that a copy
+takes for the bytes that the step must move (gradients and weights read, weights and states written,
+states read), over its own time. Each row takes turns with what it is compared to, and is printed when
+it is measured, with its median and its fastest round. torchao and TransformerEngine are measured where
+they can be imported.
 """
 
 import argparse
-import contextlib
 import datetime
 import gc
 import importlib.util
@@ -29,7 +29,7 @@ import torch
 import numsim as ns
 import numsim.torch as nt
 from numsim import _core
-from numsim.torch.train.models import Llama
+from numsim.torch.train.models import Llama, compile_blocks
 
 # Name: (layers, width, heads, vocabulary, batch, length)
 MODELS = {
@@ -41,16 +41,18 @@ MODELS = {
 DEFAULT_MODELS = ("12x768", "16x1024")
 MODE = "tensor-cores"
 BF16 = {"high_precision": "bf16", "high_precision_accumulate": MODE}
-# Name: settings of a LinearRecipe, or None for nn.Linear.
+# Name: settings of a LinearRecipe.
 LAYERS = {
-    "nn.Linear, bf16": None,
     "standard bf16": ("standard", BF16),
     "standard bf16, library": ("standard", {**BF16, "high_precision_accumulate": "library"}),
     "switchback e4m3fn": ("switchback-e4m3fn", {**BF16, "accumulate": MODE}),
     "switchback int8": ("switchback-int8", {**BF16, "accumulate": MODE}),
     "tensor-wise e4m3fn": ("tensor-wise-e4m3fn", {**BF16, "accumulate": MODE}),
 }
+PEERS = ("torchao float8", "TransformerEngine fp8")
 SMALL = ("e4m3fn", "e5m2")  # moments
+WITH_SMALL = "switchback e4m3fn, e4m3fn and e5m2 moments"
+ROWS = (*LAYERS, WITH_SMALL, *PEERS)  # beside nn.Linear
 # Name: (arguments of nt.AdamW or None for PyTorch's fused AdamW, bytes that move per parameter).
 OPTIMIZERS = {
     "torch.optim.AdamW, fused": (None, 28),
@@ -91,18 +93,18 @@ class Clock:
 
 
 def in_turns(clock, calls, seconds, warm=3):
-    """Returns {name: milliseconds of each round}: all calls take turns until the time is over."""
-    counts = {}
-    for name, call in calls.items():
+    """Returns [milliseconds of each round] of every call: they take turns until the time is over."""
+    counts = []
+    for call in calls:
         for _ in range(warm):
             call()
         once = clock.milliseconds(call, 1)
-        counts[name] = max(1, int(200 / max(once, 0.01)))
-    found = {name: [] for name in calls}
+        counts.append(max(1, int(200 / max(once, 0.01))))
+    found = [[] for _ in calls]
     end = time.monotonic() + seconds
-    while time.monotonic() < end or len(next(iter(found.values()))) < 3:
-        for name, call in calls.items():
-            found[name].append(clock.milliseconds(call, counts[name]))
+    while time.monotonic() < end or len(found[0]) < 3:
+        for times, call, count in zip(found, calls, counts):
+            times.append(clock.milliseconds(call, count))
     return found
 
 
@@ -140,10 +142,10 @@ class Step:
     """A training step of a model."""
 
     def __init__(self, model_name, recipe, optimizer, device):
-        self._model, self._tokens = make_model(model_name, linear_of(recipe), device)
-        self._run = torch.compile(self._model, fullgraph=True)
+        self.model, self._tokens = make_model(model_name, linear_of(recipe), device)
+        compile_blocks(self.model)
         self._device = device
-        parameters = list(self._model.parameters())
+        parameters = list(self.model.parameters())
         if optimizer is None:
             fused = device.type == "cuda"
             self._optimizer = torch.optim.AdamW(parameters, lr=1e-4, fused=fused)
@@ -154,38 +156,47 @@ class Step:
         self._optimizer.zero_grad()
         tokens = self._tokens
         with torch.autocast(self._device.type, torch.bfloat16):
-            logits = self._run(tokens[:, :-1])
+            logits = self.model(tokens[:, :-1])
             loss = torch.nn.functional.cross_entropy(logits.flatten(0, 1), tokens[:, 1:].flatten())
         loss.backward()
         self._optimizer.step()
 
 
-def print_table(columns, rows):
-    cells = [columns, *([str(c) for c in row] for row in rows)]
-    widths = [max(len(row[i]) for row in cells) for i in range(len(columns))]
-    for k, row in enumerate(cells):
-        print("| " + " | ".join(c.ljust(w) for c, w in zip(row, widths)) + " |")
-        if k == 0:
-            print("|" + "|".join("-" * (w + 2) for w in widths) + "|")
-    print(flush=True)
+class Table:
+    """A table whose rows are printed as they come."""
+
+    def __init__(self, columns, names):
+        self._widths = [max(map(len, (columns[0], *names))), *(max(len(c), 9) for c in columns[1:])]
+        self.add(*columns)
+        print("|" + "|".join("-" * (width + 2) for width in self._widths) + "|", flush=True)
+
+    def add(self, *cells):
+        cells = (*cells, *[""] * (len(self._widths) - len(cells)))
+        text = (str(c).ljust(width) for c, width in zip(cells, self._widths))
+        print("| " + " | ".join(text) + " |", flush=True)
 
 
-def peer_steps(model_name, device):
-    """Returns {name: step or why there is none} of other libraries' layers."""
-    found = {}
-    if importlib.util.find_spec("torchao") is None:
-        found["torchao float8"] = "not installed"
-    else:
-        from torchao.float8 import convert_to_float8_training
+def peer_step(name, model_name, device):
+    """Returns the step of another library's layers, or why there is none."""
+    package = "torchao" if name.startswith("torchao") else "transformer_engine"
+    if importlib.util.find_spec(package) is None:
+        return "not installed"
+    if package == "transformer_engine":
+        return "not measured: its layers are none of nn.Linear's form"
+    from torchao.float8 import convert_to_float8_training
 
-        step = Step(model_name, None, None, device)
-        convert_to_float8_training(step._model, module_filter_fn=lambda _, name: name != "head")
-        found["torchao float8"] = step
-    if importlib.util.find_spec("transformer_engine") is None:
-        found["TransformerEngine fp8"] = "not installed"
-    else:
-        found["TransformerEngine fp8"] = "not measured: its layers are none of nn.Linear's form"
-    return found
+    step = Step(model_name, None, None, device)
+    convert_to_float8_training(step.model, module_filter_fn=lambda _, layer: layer != "head")
+    return step
+
+
+def make_step(row, model_name, device):
+    """Returns the step of a row, or why there is none."""
+    if row in PEERS:
+        return peer_step(row, model_name, device)
+    if row == WITH_SMALL:
+        return Step(model_name, LAYERS["switchback e4m3fn"], {"moments": SMALL}, device)
+    return Step(model_name, LAYERS[row], None, device)
 
 
 def host_costs(step, device):
@@ -211,37 +222,56 @@ def host_costs(step, device):
     return waits, grown
 
 
-def measure_steps(names, device, seconds):
+def free_memory():
+    """Gives the memory of objects that are gone back to the device, where numsim allocates too."""
+    gc.collect()
+    if torch.cuda.is_available():
+        torch.cuda.empty_cache()
+
+
+def first_call(clock, call):
+    """Returns the seconds of a first call, which compiles."""
+    began = time.perf_counter()
+    call()
+    clock.wait()
+    return time.perf_counter() - began
+
+
+def measure_steps(name, device, seconds, chosen):
     clock = Clock(device)
-    for name in names:
-        layers, width, heads, vocabulary, batch, length = MODELS[name]
-        steps = {row: Step(name, recipe, None, device) for row, recipe in LAYERS.items()}
-        recipe = LAYERS["switchback e4m3fn"]
-        steps["switchback e4m3fn, e4m3fn and e5m2 moments"] = Step(
-            name, recipe, {"moments": SMALL}, device
-        )
-        missing = {}
-        for row, step in peer_steps(name, device).items():
-            (missing if isinstance(step, str) else steps)[row] = step
-        times = in_turns(clock, steps, seconds)
-        base = statistics.median(times["nn.Linear, bf16"])
-        print(f"Whole steps, Llama {layers} x {width}, vocabulary {vocabulary}, "
-              f"{batch} x {length} tokens; named modes: {MODE}")  # fmt: skip
-        rows = []
-        for row, found in times.items():
-            middle = statistics.median(found)
-            waits, grown = host_costs(steps[row], device)
-            rows.append((row, f"{middle:.2f}", f"{min(found):.2f}", f"{base / middle:.3f}",
-                         f"{batch * length / middle:,.0f}", waits, grown))  # fmt: skip
-        rows += [(row, why, "", "", "", "", "") for row, why in missing.items()]
-        print_table(
-            ["layers", "ms", "fastest", "of nn.Linear", "k tokens/s", "waits", "allocations"], rows
-        )
-        del steps
-        gc.collect()
-        torch._dynamo.reset()
-        with contextlib.suppress(RuntimeError):
-            torch.cuda.empty_cache()
+    layers, width, heads, vocabulary, batch, length = MODELS[name]
+    print(f"Whole steps, Llama {layers} x {width}, vocabulary {vocabulary}, "
+          f"{batch} x {length} tokens; named modes: {MODE}")  # fmt: skip
+    table = Table(
+        ["layers", "ms", "fastest", "of nn.Linear", "k tokens/s", "waits", "first step s",
+         "allocations"],
+        chosen,
+    )  # fmt: skip
+
+    def add(row, step, found, base, first):
+        middle = statistics.median(found)
+        ratio = statistics.median(base) / middle
+        waits, grown = host_costs(step, device)
+        rate = f"{batch * length / middle:,.0f}"
+        table.add(row, f"{middle:.2f}", f"{min(found):.2f}", f"{ratio:.3f}", rate, waits,
+                  f"{first:.0f}", grown)  # fmt: skip
+
+    base = Step(name, None, None, device)
+    first = first_call(clock, base)
+    (times,) = in_turns(clock, [base], seconds)
+    add("nn.Linear, bf16", base, times, times, first)
+    for row in chosen:
+        step = make_step(row, name, device)
+        if isinstance(step, str):
+            table.add(row, step)
+            continue
+        first = first_call(clock, step)
+        of_base, times = in_turns(clock, [base, step], seconds)
+        add(row, step, times, of_base, first)
+        del step
+        free_memory()
+    print(flush=True)
+    torch._dynamo.reset()
 
 
 def measure_optimizers(name, device, seconds):
@@ -260,17 +290,17 @@ def measure_optimizers(name, device, seconds):
 
     source = torch.empty(64 << 20 if device.type == "cuda" else 1 << 20, device=device)
     target = torch.empty_like(source)
-    calls = {row: make(arguments) for row, (arguments, _) in OPTIMIZERS.items()}
-    calls["copy"] = lambda: target.copy_(source)
-    times = {row: statistics.median(t) for row, t in in_turns(clock, calls, seconds).items()}
-    rate = 2 * source.numel() * source.element_size() / times.pop("copy")  # bytes per ms
-    print(f"Optimiser steps, {elements / 1e6:.1f} million parameters; a copy moves "
-          f"{rate / 1e9:.2f} TB/s")  # fmt: skip
-    rows = []
-    for row, (_, moved) in OPTIMIZERS.items():
-        share = elements * moved / rate / times[row]
-        rows.append((row, f"{times[row]:.3f}", f"{moved:.1f}", f"{share:.3f}"))
-    print_table(["optimiser", "ms", "bytes per parameter", "of copy"], rows)
+    copied = 2 * source.numel() * source.element_size()
+    print(f"Optimiser steps, {elements / 1e6:.1f} million parameters")
+    table = Table(["optimiser", "ms", "bytes per parameter", "of copy", "copy TB/s"], OPTIMIZERS)
+    for row, (arguments, moved) in OPTIMIZERS.items():
+        calls = [lambda: target.copy_(source), make(arguments)]
+        copy, step = (statistics.median(t) for t in in_turns(clock, calls, seconds))
+        share = elements * moved / step / (copied / copy)
+        table.add(row, f"{step:.3f}", f"{moved:.1f}", f"{share:.3f}", f"{copied / copy / 1e9:.2f}")
+        del calls
+        free_memory()
+    print(flush=True)
 
 
 def main():
@@ -281,7 +311,9 @@ def main():
     parser.add_argument("--part", nargs="+", choices=parts, default=parts)
     parser.add_argument("--models", nargs="+", choices=MODELS, default=DEFAULT_MODELS)
     parser.add_argument("--device", default="cuda")
-    parser.add_argument("--seconds", type=float, default=20, help="of rounds per table")
+    parser.add_argument("--layers", nargs="+", choices=ROWS, default=ROWS, metavar="NAME",
+        help="rows of whole steps: " + "; ".join(ROWS))  # fmt: skip
+    parser.add_argument("--seconds", type=float, default=4, help="of rounds per row (default: 4)")
     options = parser.parse_args()
     device = torch.device(options.device)
     if device.type == "cuda" and not torch.cuda.is_available():
@@ -293,7 +325,8 @@ def main():
     if "optimizer" in options.part:
         measure_optimizers(options.models[0], device, options.seconds)
     if "step" in options.part:
-        measure_steps(options.models, device, options.seconds)
+        for name in options.models:
+            measure_steps(name, device, options.seconds, options.layers)
 
 
 if __name__ == "__main__":

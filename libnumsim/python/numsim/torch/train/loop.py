@@ -17,7 +17,7 @@ from numsim.torch._linear import Linear
 from numsim.torch.train._batches import Batch, Batches
 from numsim.torch.train._configuration import require_supported, section, seed_of
 from numsim.torch.train._optimizer import ConfiguredOptimizer
-from numsim.torch.train.models import Llama, VisionTransformer
+from numsim.torch.train.models import Llama, VisionTransformer, compile_blocks
 
 
 AUTOCAST = {"bf16": torch.bfloat16}  # the words of --autocast
@@ -55,7 +55,7 @@ class Training:
         self.options = " ".join(words)  # options that change bits
         self._autocast = None if autocast is None else AUTOCAST[autocast]
         if compiled:
-            _compile(self.model)
+            compile_blocks(self.model)
 
     def take_step(self, step: int) -> tuple[float, _core.StepNumbers]:
         """Takes a step. Returns the mean loss of its batch, and what the optimiser did."""
@@ -175,14 +175,6 @@ def _make_model(data: _core.TrainData, initial: _core.TrainModel) -> Llama | Vis
 
 def _said(options):
     return f"with {options}" if options else "without --compile and --autocast"
-
-
-def _compile(model: Llama | VisionTransformer) -> None:
-    """Makes torch.compile compute the blocks of a model, each by itself: equal ones share code."""
-    limits = torch._dynamo.config  # of the variants of one code: training, validation, recipes
-    limits.cache_size_limit = max(limits.cache_size_limit, 4 * len(model.blocks))
-    for module in (*model.blocks, model.final_norm):
-        module.compile(fullgraph=True, dynamic=False)
 
 
 @torch.no_grad()

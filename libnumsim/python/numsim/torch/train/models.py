@@ -201,3 +201,11 @@ class VisionTransformer(nn.Module):
         for block in self.blocks:
             x = block(x)
         return self.head(self.final_norm(x[:, 0]))
+
+
+def compile_blocks(model: Llama | VisionTransformer) -> None:
+    """Lets torch.compile make the code of a model's blocks, one for all that are equal."""
+    limits = torch._dynamo.config  # of the variants of one code: training, validation, recipes
+    limits.cache_size_limit = max(limits.cache_size_limit, 4 * len(model.blocks))
+    for module in (*model.blocks, model.final_norm):
+        module.compile(fullgraph=True, dynamic=False)
