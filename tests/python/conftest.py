@@ -8,6 +8,7 @@ import os
 import pathlib
 import subprocess
 import sys
+import time
 
 import numpy as np
 import pytest
@@ -44,7 +45,7 @@ def first_streams():
 
 @pytest.fixture
 def run_ranks(tmp_path):
-    """Runs a program of rank_programs.py in two processes. Returns [(stdout, stderr)] of them.
+    """Runs programs of rank_programs.py in two processes. Returns [(stdout, stderr)] of them.
 
     On "cuda" each has a GPU: the only one that it sees, or `all_seen` the one with its number. The
     test is skipped without torch.distributed.
@@ -59,22 +60,26 @@ def run_ranks(tmp_path):
         devices = os.environ.get("CUDA_VISIBLE_DEVICES", "0,1").split(",")
         return {**os.environ, "CUDA_VISIBLE_DEVICES": devices[rank]}
 
-    def run(name, device="cpu", all_seen=False):
-        ranks = [
-            subprocess.Popen(
-                [*command, name, str(rank), str(tmp_path / "store"), device],
-                stdout=subprocess.PIPE,
-                stderr=subprocess.PIPE,
-                text=True,
-                env=environment(rank, all_seen or device == "cpu"),
-            )
-            for rank in range(2)
-        ]
+    def run(*names, device="cpu", all_seen=False):
+        texts = [[tmp_path / f"rank{rank}.{end}" for end in ("out", "err")] for rank in range(2)]
+        ranks = []
+        for rank, (out, error) in enumerate(texts):
+            with out.open("w") as stdout, error.open("w") as stderr:
+                words = [*command, str(rank), str(tmp_path / "store"), device, *names]
+                env = environment(rank, all_seen or device == "cpu")
+                ranks.append(subprocess.Popen(words, stdout=stdout, stderr=stderr, env=env))
+        end = time.monotonic() + 120
         try:
-            return [rank.communicate(timeout=120) for rank in ranks]
+            while any(rank.poll() is None for rank in ranks) and time.monotonic() < end:
+                if any(rank.poll() for rank in ranks):  # one failed, and the other waits for it
+                    time.sleep(1)
+                    break
+                time.sleep(0.05)
         finally:
             for rank in ranks:
                 rank.kill()
+                rank.wait()
+        return [tuple(path.read_text() for path in pair) for pair in texts]
 
     return run
 

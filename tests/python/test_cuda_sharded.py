@@ -3,7 +3,7 @@
 import pytest
 
 import numsim as ns
-from test_torch_sharded import PROGRAMS
+from test_torch_sharded import PROGRAMS, assert_held
 
 torch = pytest.importorskip("torch", reason="PyTorch is not installed")
 if torch.cuda.device_count() < 2:
@@ -16,18 +16,14 @@ if not torch.distributed.is_nccl_available():
 if ns._core.device_unavailable():
     pytest.skip(f"numsim: {ns._core.device_unavailable()}", allow_module_level=True)
 
-LESS = {"layers": 13}  # checks; without those of the kind mx
-
-
-def check(outputs, name):
-    count = LESS.get(name, PROGRAMS[name])
-    assert [out.strip() for out, _ in outputs] == [f"True {count}"] * 2, outputs
+CHECKS = {**PROGRAMS, "layers": 25}  # without those of the kind mx
 
 
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_two_gpus_have_the_bytes_of_one(run_ranks, name):
-    check(run_ranks(name, "cuda"), name)
+    assert_held(run_ranks(name, device="cuda"), {name: CHECKS[name]})
 
 
 def test_a_process_may_use_any_of_the_gpus_that_it_sees(run_ranks):
-    check(run_ranks("data_parallel", "cuda", all_seen=True), "data_parallel")
+    name = "data_parallel"
+    assert_held(run_ranks(name, device="cuda", all_seen=True), {name: CHECKS[name]})

@@ -61,8 +61,10 @@ Found Find() {
   const cudaError_t counted = cudaGetDeviceCount(&count);
   if (counted != cudaSuccess) return {fmt::format("no CUDA device: {}", Forget(counted)), {}};
   if (count == 0) return {"no CUDA device: none is visible", {}};
+  int current = 0;  // unless the calling program, such as a process of torchrun, chose another
+  NUMSIM_CUDA(cudaGetDevice(&current), "the current device");
   cudaDeviceProp device;
-  NUMSIM_CUDA(cudaGetDeviceProperties(&device, 0), "device 0");
+  NUMSIM_CUDA(cudaGetDeviceProperties(&device, current), "device {}", current);
   cudaFuncAttributes attributes;
   const cudaError_t loaded = cudaFuncGetAttributes(&attributes, Probe);
   if (loaded == cudaErrorNoKernelImageForDevice || loaded == cudaErrorInvalidDeviceFunction) {

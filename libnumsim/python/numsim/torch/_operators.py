@@ -14,7 +14,7 @@ from typing import Any
 
 import torch
 
-from numsim import _core, _device
+from numsim import _core
 from numsim._linear import LinearRecipe
 
 _numbers = itertools.count()
