@@ -134,6 +134,7 @@ def device(monkeypatch):
     for module in (_arrays, _casts, _device, _matmul, _quantize, _updates):
         monkeypatch.setattr(module, "_core", kernels)
     monkeypatch.setattr(_device, "_kept", types.SimpleNamespace())
+    monkeypatch.setattr(_device, "_index", None)
     return types.SimpleNamespace(library=library, kernels=kernels)
 
 
@@ -323,6 +324,18 @@ WORDS = ns.SR(random_bits=np.zeros(16, np.uint32))
 def test_what_has_no_device_path_says_so(device, error, message, call):
     with pytest.raises(error, match=message):
         call()
+
+
+def test_the_first_array_chooses_the_device_of_a_process(device, monkeypatch):
+    monkeypatch.setattr(device.library, "device", lambda index: index)  # as PyTorch's
+    ns.round(shown(place=(2, 3)), "int8")
+    with pytest.raises(ValueError, match="CUDA device 0, and this process computes on device 3"):
+        ns.round(shown(place=(2, 0)), "int8")
+    with pytest.raises(ValueError, match=r"input: is on CUDA device 3, .*cuda.set_device\(3\)"):
+        _device.shared_context(shown(place=(2, 3)), "input")  # another one is current
+    monkeypatch.setattr(device.library, "active", lambda: None)
+    monkeypatch.setattr(_device, "_shared", {})
+    assert _device.shared_context(shown(place=(2, 3)), "input").stream == STREAM
 
 
 DELAYED = ns.Delayed("int8")
