@@ -141,9 +141,14 @@ def linear_of(recipe):
 class Step:
     """A training step of a model."""
 
+    whole = False  # whether models are compiled as a whole, and not block by block
+
     def __init__(self, model_name, recipe, optimizer, device):
         self.model, self._tokens = make_model(model_name, linear_of(recipe), device)
-        compile_blocks(self.model)
+        if self.whole:
+            self.model.compile(fullgraph=True)
+        else:
+            compile_blocks(self.model)
         self._device = device
         parameters = list(self.model.parameters())
         if optimizer is None:
@@ -241,7 +246,8 @@ def measure_steps(name, device, seconds, chosen):
     clock = Clock(device)
     layers, width, heads, vocabulary, batch, length = MODELS[name]
     print(f"Whole steps, Llama {layers} x {width}, vocabulary {vocabulary}, "
-          f"{batch} x {length} tokens; named modes: {MODE}")  # fmt: skip
+          f"{batch} x {length} tokens; named modes: {MODE}; compiled "
+          f"{'whole' if Step.whole else 'block by block'}")  # fmt: skip
     table = Table(
         ["layers", "ms", "fastest", "of nn.Linear", "k tokens/s", "waits", "first step s",
          "allocations"],
@@ -313,12 +319,15 @@ def main():
     parser.add_argument("--device", default="cuda")
     parser.add_argument("--layers", nargs="+", choices=ROWS, default=ROWS, metavar="NAME",
         help="rows of whole steps: " + "; ".join(ROWS))  # fmt: skip
+    parser.add_argument("--whole", action="store_true",
+        help="compile whole models, which takes minutes and lets blocks share kernels")  # fmt: skip
     parser.add_argument("--seconds", type=float, default=4, help="of rounds per row (default: 4)")
     options = parser.parse_args()
     device = torch.device(options.device)
     if device.type == "cuda" and not torch.cuda.is_available():
         parser.error("--device: PyTorch finds no CUDA device; --device cpu --models tiny rehearses")
     torch.backends.cuda.matmul.allow_tf32 = True
+    Step.whole = options.whole
     card = torch.cuda.get_device_name() if device.type == "cuda" else platform.processor() or "CPU"
     print(f"{card}, PyTorch {torch.__version__}, numsim {ns.__version__}, "
           f"{datetime.date.today()}\n")  # fmt: skip
