@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "numsim/base/error.h"
+#include "numsim/gemm/internal/gemm_inner_parts.h"
 #include "numsim/gemm/internal/gemm_kernels_device.h"
 #include "numsim/gemm/internal/gemm_prepare_device.h"
 #include "tests/support/device_factor.h"
@@ -28,7 +29,9 @@ constexpr NamedProduct kProducts[] = {{"int8", "int8", "exact"},
                                       {"e4m3fn", "e5m2", "hopper-fp8"},
                                       {"e5m2", "e4m3fn", "hopper-fp8"},
                                       {"bf16", "bf16", "hopper-bf16"},
-                                      {"fp16", "fp16", "hopper-fp16"}};
+                                      {"fp16", "fp16", "hopper-fp16"},
+                                      {"bf16", "bf16", "trunc:25,16,128"},
+                                      {"fp16", "fp16", "trunc:25,16,3072"}};
 
 class DeviceGemm : public DeviceTestOf<NamedProduct> {
  protected:
@@ -293,6 +296,9 @@ TEST_F(DeviceGemmCall, RefusesWhatTheDeviceDoesNotCompute) {
   expect(Refusal(Operand("e5m2", 16, 16), Operand("e5m2", 16, 16), "hopper-fp8-fast"),
          "no product of 16 x 16 of e5m2 by 16 x 16 of e5m2 under mode hopper-fp8-fast");
   expect(Refusal(Operand("bf16", 16, 16), Operand("fp16", 16, 16), "hopper-bf16"), "no product");
+  for (const char* const mode : {"trunc:24,16,8192", "trunc:25,8,8192"}) {
+    expect(Refusal(Operand("bf16", 16, 16), Operand("bf16", 16, 16), mode), "trunc:25,16,PROMOTE");
+  }
   // Kernels that take one product after another belong to no engine.
   for (const DeviceGemmEngine engine : {DeviceGemmEngine::kLibrary, DeviceGemmEngine::kOwn}) {
     expect(Refusal(Operand("e4m3fn", 16, 16), Operand("e4m3fn", 16, 16), "fp32", engine),
@@ -388,6 +394,54 @@ TEST_F(DeviceGemmCall, IntegerSumsAreThoseOfTheProcessor) {
     std::vector<int32_t> staged(want.size());
     EXPECT_TRUE(GemmInt32(a.Get(), b.Get(), staged));
     EXPECT_EQ(staged, want);
+  }
+}
+
+// Parts of the inner dimension: none, one, several, and a shorter last one.
+TEST_F(DeviceGemmCall, SumsInPartsEqualTheCpuAtEveryLength) {
+  if (!Device().IsHopper()) GTEST_SKIP() << Device().name << " is no Hopper";
+  for (const FormatSpec& format : {kBf16, kFp16}) {
+    for (const size_t promote : {size_t{16}, size_t{144}, size_t{8192}}) {
+      const AccumulationMode mode = ParseAccumulationMode(fmt::format("trunc:25,16,{}", promote));
+      for (const size_t inner :
+           {promote - 1, promote, promote + 1, promote + 16, 2 * promote, 4 * promote + 7}) {
+        const Spread spread = kSpreads[inner % std::size(kSpreads)];
+        Factor a = Factor::Random(format, 40, inner, spread, Side::kLeft, random_);
+        Factor b = Factor::Random(format, 48, inner, spread, Side::kRight, random_);
+        if (inner % 2 != 0) PutScales(a, ScalesFor::kRows, random_);
+        const std::vector<float> want = HostProduct(a, b, mode);
+        for (const bool transposed : {false, true}) {
+          const DeviceFactor left(a, transposed), right(b, transposed);
+          for (const Element element : {Element::kFloat32, Element::kBfloat16}) {
+            const std::vector<uint32_t> got =
+                DeviceProduct(left.Get(), right.Get(), mode, element, DeviceGemmEngine::kAuto);
+            EXPECT_TRUE(SameBits(got, BitsOf(want, element), b.rows()))
+                << ToString(mode) << (transposed ? ", transposed" : "") << "\na: " << a.Describe();
+          }
+        }
+      }
+    }
+  }
+}
+
+// More sums than the memory for them holds: added in several groups, and nothing is allocated again.
+TEST_F(DeviceGemmCall, SumsOfManyPartsTakeBoundedMemory) {
+  if (!Device().IsHopper()) GTEST_SKIP() << Device().name << " is no Hopper";
+  const size_t rows = 2048, columns = 2064, inner = 20 * 32 + 16;  // 21 parts of 16 MiB
+  const AccumulationMode mode = ParseAccumulationMode("trunc:25,16,32");
+  ASSERT_EQ(cuda::PartSlots(inner, 32, 4 * rows * columns), 15u);
+  Factor a = Factor::Random(kBf16, rows, inner, Spread::kNormal, Side::kLeft, random_);
+  const Factor b = Factor::Random(kBf16, columns, inner, Spread::kNormal, Side::kRight, random_);
+  PutScales(a, ScalesFor::kRows, random_);
+  const std::vector<float> want = HostProduct(a, b, mode);
+  const DeviceFactor left(a, true), right(b, true);
+  size_t allocated = 0;
+  for (const Element element : {Element::kFloat32, Element::kBfloat16}) {
+    const std::vector<uint32_t> got =
+        DeviceProduct(left.Get(), right.Get(), mode, element, DeviceGemmEngine::kAuto);
+    EXPECT_TRUE(SameBits(got, BitsOf(want, element), b.rows()));
+    EXPECT_TRUE(allocated == 0 || AllocatedDeviceBytes() == allocated);
+    allocated = AllocatedDeviceBytes();
   }
 }
 

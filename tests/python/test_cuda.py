@@ -184,6 +184,7 @@ def test_int8_is_exact(rng):
         ("e4m3fn", "hopper-fp8-fast"),
         ("bf16", "hopper-bf16"),
         ("fp16", "hopper-fp16"),
+        ("bf16", "trunc:25,16,208"),  # two parts and a shorter one
     ],
 )
 def test_products_of_tensor_cores_have_the_bits_of_the_host(rng, format, mode):

@@ -89,8 +89,8 @@ enum class DeviceGemmEngine : uint8_t {
 // bf16 (codes of it, and formats within it where AMX makes that faster) without scales along the inner
 // dimension, it scales the result. Under mode exact, int8 operands (the two's complement grid,
 // including -128) are added as integers, up to inner == 2^38. NaN results are NanResult(mode). A bf16
-// NaN is 0x7FC0, or 0x7FFF where cuBLASLt itself rounds to bf16, which it does if there are no scales.
-// inner == 0 gives +0.
+// NaN is 0x7FC0, or 0x7FFF where cuBLASLt itself rounds to bf16, which it does if there are no scales and
+// the sums are not those of several parts. inner == 0 gives +0.
 //
 // Requires equal inner, equal segment lengths if both operands have segments, rows * inner elements,
 // scales for every row and segment, a.rows * b.rows results, and no overlap. Throws Error otherwise;

@@ -24,7 +24,7 @@ inline constexpr size_t kMostProductsOfAnyInt8 = 131071;
 // Bit for bit as the mode defines them:
 //   int8 x int8              exact                        inner <= kMostProductsOfAnyInt8
 //   fp8 x fp8                hopper-fp8-fast, hopper-fp8  on Hopper; not e5m2 x e5m2
-//   bf16 x bf16, fp16 x fp16 hopper-bf16, hopper-fp16     on Hopper
+//   bf16 x bf16, fp16 x fp16 hopper-bf16, hopper-fp16, trunc:25,16,PROMOTE  on Hopper
 // With whatever bits cuBLASLt gives (order of the sum, rounding of the scales, NaN): bf16 x bf16,
 // fp16 x fp16 and fp8 x fp8 (not e5m2 x e5m2) under mode library.
 bool MultipliesOnDevice(const FormatSpec& a, const FormatSpec& b, const AccumulationMode& mode);

@@ -4,22 +4,9 @@
 #include <cstdint>
 #include <type_traits>
 
+#include "numsim/gemm/internal/gemm_scaled_sum.h"
+
 namespace numsim::cuda {
-
-// Returns fl32(fl64(S * (sa * sb))), the definition of gemm.h. Cost: conversions to and from
-// float64 run at an eighth of the rate of other instructions.
-template <typename Sum>
-__device__ __forceinline__ float ScaledExactly(Sum sum, float scale_a, float scale_b) {
-  const double scale = static_cast<double>(scale_a) * static_cast<double>(scale_b);
-  return static_cast<float>(static_cast<double>(sum) * scale);
-}
-
-// Returns the bf16 code, rounded to nearest even. Every NaN becomes 0x7FC0, as in encoding.
-__device__ __forceinline__ uint32_t RoundToBf16(float value) {
-  const uint32_t bits = __float_as_uint(value);
-  if ((bits & 0x7FFFFFFFu) > 0x7F800000u) return 0x7FC0u;
-  return (bits + 0x7FFFu + (bits >> 16 & 1)) >> 16;
-}
 
 // Stores 8 neighbours of a row at `at`, an index of the result: float32, with `kNan` for every NaN, or
 // rounded to bf16. They are written once and not read, so the store leaves the second-level cache to

@@ -135,7 +135,8 @@ void MultiplyInOrder(const GemmOperand& a,
   throw Error::Format(
       "Gemm: a device has no product of {} x {} of {} by {} x {} of {} under mode {} (tensor cores take "
       "codes with one scale per operand or per row, and Hopper's 8-bit ones also blocks of multiples of "
-      "128)",
+      "128; Hopper's modes are hopper-fp8-fast, hopper-fp8 and, for bf16 and fp16, trunc:25,16 and "
+      "trunc:25,16,PROMOTE)",
       a.rows,
       a.inner,
       ToString(a.format),

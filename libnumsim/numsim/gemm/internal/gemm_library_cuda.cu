@@ -32,6 +32,7 @@ enum class ScaleKind : uint8_t { kNone, kTensor, kRows };
 struct Problem {
   cudaDataType_t type_a, type_b, type_out;
   size_t rows_a, rows_b, inner;
+  size_t length, parts;  // what is multiplied of `inner`: equal parts of a length
   bool transposed_a, transposed_b;
   bool fast_accumulation, ordered;
   int split;
@@ -42,7 +43,8 @@ struct Problem {
   auto operator<=>(const Problem&) const = default;
 
   std::string Text() const {
-    return fmt::format("{} x {} times {} x {}", rows_a, inner, inner, rows_b);
+    const std::string text = fmt::format("{} x {} times {} x {}", rows_a, inner, inner, rows_b);
+    return length == inner ? text : fmt::format("{}, {} parts of {}", text, parts, length);
   }
 };
 
@@ -78,23 +80,46 @@ ScaleKind KindOf(const GemmOperand& x, const LibraryOptions& options) {
   return ScalesOfRows(x) == 1 ? ScaleKind::kTensor : ScaleKind::kRows;
 }
 
-// Returns 256, which is cuBLASLt's default assumption, or 16.
-uint32_t AlignmentOf(const void* pointer) {
+// Returns 256, which is cuBLASLt's default assumption, or 16: the alignment of all parts, which begin
+// `stride` bytes after each other.
+uint32_t AlignmentOf(const void* pointer, size_t stride) {
   const auto address = reinterpret_cast<uintptr_t>(pointer);
-  NUMSIM_CHECK(address % 16 == 0, "an address {:#x}", address);
-  return address % 256 == 0 ? 256 : 16;
+  NUMSIM_CHECK(address % 16 == 0 && stride % 16 == 0, "an address {:#x} + {}", address, stride);
+  return address % 256 == 0 && stride % 256 == 0 ? 256 : 16;
+}
+
+// Returns the elements from product 0 of a vector to product `k`.
+size_t Distance(const GemmOperand& x, size_t k) { return x.transposed ? k * x.rows : k; }
+
+size_t DistanceBytes(const GemmOperand& x, size_t k) {
+  return Distance(x, k) * static_cast<size_t>(x.format.StorageBytes());
+}
+
+// Returns the address of the operand's first element that is multiplied.
+const void* FirstOf(const GemmOperand& x, const InnerParts& parts) {
+  return static_cast<const uint8_t*>(x.data()) + DistanceBytes(x, parts.first);
+}
+
+// Returns the parts that are multiplied: at least one.
+InnerParts PartsOf(const GemmOperand& a, const LibraryOptions& options) {
+  return options.parts.length == 0 ? InnerParts{.length = a.inner} : options.parts;
 }
 
 Problem ProblemOf(const GemmOperand& a,
                   const GemmOperand& b,
                   const LibraryOptions& options,
                   const void* out) {
+  const InnerParts parts = PartsOf(a, options);
+  // From one part to the next; a single one has none.
+  const auto stride = [&](size_t bytes) { return parts.count > 1 ? bytes : 0; };
   return {.type_a = TypeOf(a.format),
           .type_b = TypeOf(b.format),
           .type_out = TypeOf(options.result),
           .rows_a = a.rows,
           .rows_b = b.rows,
           .inner = a.inner,
+          .length = parts.length,
+          .parts = parts.count,
           .transposed_a = a.transposed,
           .transposed_b = b.transposed,
           .fast_accumulation = options.fast_accumulation,
@@ -103,9 +128,9 @@ Problem ProblemOf(const GemmOperand& a,
           .reduction = options.reduction,
           .scales_a = KindOf(a, options),
           .scales_b = KindOf(b, options),
-          .alignment_a = AlignmentOf(a.data()),
-          .alignment_b = AlignmentOf(b.data()),
-          .alignment_out = AlignmentOf(out)};
+          .alignment_a = AlignmentOf(FirstOf(a, parts), stride(DistanceBytes(a, parts.length))),
+          .alignment_b = AlignmentOf(FirstOf(b, parts), stride(DistanceBytes(b, parts.length))),
+          .alignment_out = AlignmentOf(out, stride(a.rows * b.rows * BytesOf(options.result)))};
 }
 
 // Owns an object of the library, which a function Create... made and Destroy destroys.
@@ -145,18 +170,42 @@ void SetOperation(const Plan& plan,
         problem);
 }
 
-// Makes the layout of the matrix `rows` x `inner`, or of its transpose if `transposed`, row-major.
+// The matrix `rows` x `inner`, or its transpose if `transposed`, row-major, with `pitch` elements from
+// one row of memory to the next; `parts` of them, `part_stride` elements apart.
+struct LibraryMatrix {
+  size_t rows, inner, pitch;
+  bool transposed;
+  size_t parts, part_stride;
+};
+
+// Returns the parts of an operand that are multiplied.
+LibraryMatrix MatrixOf(const GemmOperand& x, const Problem& p) {
+  return {.rows = x.rows,
+          .inner = p.length,
+          .pitch = x.Stored().cols,
+          .transposed = x.transposed,
+          .parts = p.parts,
+          .part_stride = Distance(x, p.length)};
+}
+
 void MakeLayout(Layout& layout,
                 cudaDataType_t type,
-                size_t rows,
-                size_t inner,
-                bool transposed,
+                const LibraryMatrix& m,
                 const Problem& problem) {
-  const size_t contiguous = transposed ? rows : inner, other = transposed ? inner : rows;
+  const size_t contiguous = m.transposed ? m.rows : m.inner;
+  const size_t other = m.transposed ? m.inner : m.rows;
   Check(cublasLtMatrixLayoutCreate(
-            layout.address(), type, contiguous, other, static_cast<int64_t>(contiguous)),
+            layout.address(), type, contiguous, other, static_cast<int64_t>(m.pitch)),
         "cublasLtMatrixLayoutCreate",
         problem);
+  if (m.parts == 1) return;
+  const auto set = [&](cublasLtMatrixLayoutAttribute_t attribute, auto value) {
+    Check(cublasLtMatrixLayoutSetAttribute(layout.get(), attribute, &value, sizeof value),
+          "cublasLtMatrixLayoutSetAttribute",
+          problem);
+  };
+  set(CUBLASLT_MATRIX_LAYOUT_BATCH_COUNT, static_cast<int32_t>(m.parts));
+  set(CUBLASLT_MATRIX_LAYOUT_STRIDED_BATCH_OFFSET, static_cast<int64_t>(m.part_stride));
 }
 
 void SetScales(const Plan& plan,
@@ -199,9 +248,10 @@ void DescribeProblem(Plan& plan, const Problem& p, const GemmOperand& a, const G
     SetOperation(plan, CUBLASLT_MATMUL_DESC_FAST_ACCUM, int8_t{1}, p);
   }
   SetScales(plan, p, a, b);
-  MakeLayout(plan.first, p.type_b, p.rows_b, p.inner, p.transposed_b, p);
-  MakeLayout(plan.second, p.type_a, p.rows_a, p.inner, p.transposed_a, p);
-  MakeLayout(plan.out, p.type_out, p.rows_a, p.rows_b, false, p);
+  MakeLayout(plan.first, p.type_b, MatrixOf(b, p), p);
+  MakeLayout(plan.second, p.type_a, MatrixOf(a, p), p);
+  const LibraryMatrix out = {p.rows_a, p.rows_b, p.rows_b, false, p.parts, p.rows_a * p.rows_b};
+  MakeLayout(plan.out, p.type_out, out, p);
 }
 
 template <typename T>
@@ -332,15 +382,16 @@ bool DeviceLibrary::Multiply(const GemmOperand& a,
   const Plan& plan = state.PlanOf(problem, a, b);
   if (!plan.algorithm) return false;
   SetScales(plan, problem, a, b);
+  const InnerParts parts = PartsOf(a, options);
   const bool integers = problem.type_out == CUDA_R_32I;
   const int32_t integer_one = 1, integer_zero = 0;
   const float one = 1, zero = 0;
   Check(cublasLtMatmul(state.handle.get(),
                        plan.operation.get(),
                        integers ? static_cast<const void*>(&integer_one) : &one,
-                       b.data(),
+                       FirstOf(b, parts),
                        plan.first.get(),
-                       a.data(),
+                       FirstOf(a, parts),
                        plan.second.get(),
                        integers ? static_cast<const void*>(&integer_zero) : &zero,
                        out,

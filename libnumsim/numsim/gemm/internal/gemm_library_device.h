@@ -8,6 +8,7 @@
 
 #include "numsim/backend/device.h"
 #include "numsim/gemm/gemm.h"
+#include "numsim/gemm/internal/gemm_inner_parts.h"
 
 namespace numsim::cuda {
 
@@ -28,6 +29,9 @@ struct LibraryOptions {
   // If not ordered: the number of parts and how they are joined. 0: cuBLASLt's own choice.
   int split = 0;
   LibraryReduction reduction = LibraryReduction::kNone;
+  // If its length is not 0: only these parts of the inner dimension are multiplied, each to a result of
+  // its own. The results lie one after another.
+  InnerParts parts = {};
 };
 
 // cuBLASLt's handle, its workspace, and the algorithm that it chose for each problem. Everything is
@@ -40,8 +44,8 @@ class DeviceLibrary {
   // Enqueues the GEMM on the stream: a.rows x b.rows elements of type options.result, row-major.
   // Returns false, and does nothing, if cuBLASLt has no algorithm for it.
   // Requires formats that MultipliesOnDevice accepts, with 0, 1 or `rows` float32 scales per
-  // operand (ScalesOfRows); result kInt32 only for int8; rows and inner positive multiples of 16; 8-bit operands
-  // that are not transposed; all pointers aligned to 16 bytes.
+  // operand (ScalesOfRows); result kInt32 only for int8; rows, inner, and first and length of parts positive multiples
+  // of 16 (`first` may be 0); 8-bit operands that are not transposed; all pointers aligned to 16 bytes.
   [[nodiscard]] bool Multiply(const GemmOperand& a,
                               const GemmOperand& b,
                               const LibraryOptions& options,

@@ -2,8 +2,8 @@
 
 #include "numsim/backend/shared/device_call_cuda.cuh"
 #include "numsim/base/require.h"
-#include "numsim/gemm/internal/gemm_hopper_store_cuda.cuh"
 #include "numsim/gemm/internal/gemm_ordered_device.h"
+#include "numsim/gemm/internal/gemm_scaled_sum.h"
 
 namespace numsim::cuda {
 namespace {

@@ -40,10 +40,13 @@ const AccumulationMode& HopperFp8() {
   static const AccumulationMode mode = ParseAccumulationMode("hopper-fp8");
   return mode;
 }
-// hopper-fp16 is the same mode.
-const AccumulationMode& HopperBf16() {
-  static const AccumulationMode mode = ParseAccumulationMode("hopper-bf16");
-  return mode;
+
+// True for hopper-bf16, which hopper-fp16 is too, and for the same with sums in parts of any length.
+bool IsHopper16(const AccumulationMode& mode) {
+  static const AccumulationMode unsplit = ParseAccumulationMode("hopper-bf16");
+  AccumulationMode without_parts = mode;
+  without_parts.promote = 0;
+  return without_parts == unsplit;
 }
 
 bool IsLibrary(const AccumulationMode& mode) { return mode.kind == AccumulationKind::kLibrary; }
@@ -98,6 +101,18 @@ bool IsScaled(const GemmOperand& a, const GemmOperand& b) {
   return !a.scales.data.Empty() || !b.scales.data.Empty();
 }
 
+// Returns the products of a part if the sum of the GEMM is that of several parts, else 0. (What mode
+// hopper-fp8 promotes, tensor cores add by themselves.)
+size_t PartLength(const GemmOperand& a, const AccumulationMode& mode) {
+  const auto length = static_cast<size_t>(mode.promote);
+  return a.format.StorageBytes() == 2 && length < a.inner ? length : 0;
+}
+
+// Returns how many parts of prepared operands have their sums in memory at once.
+size_t SlotsOf(const GemmOperand& a, const GemmOperand& b, size_t length) {
+  return PartSlots(a.inner, length, sizeof(float) * a.rows * b.rows);
+}
+
 // Lets cuBLASLt compute the GEMM straight into `out`. Returns false, having done nothing, if a
 // numsim pass has to follow or cuBLASLt has no algorithm.
 bool MultipliesInOne(const LibraryProblem& p,
@@ -117,6 +132,34 @@ bool MultipliesInOne(const LibraryProblem& p,
   const bool bf16 = out.element == Element::kBfloat16;
   options.result = bf16 ? LibraryResult::kBfloat16 : LibraryResult::kFloat32;
   return parts.library.Multiply(p.a, p.b, options, out.data, stream);
+}
+
+// Multiplies parts of the inner dimension, each as if it were all of it, and adds their sums in order.
+void MultiplyInParts(const LibraryProblem& p,
+                     size_t length,
+                     const GemmOperand& a,
+                     const GemmOperand& b,
+                     const AccumulationMode& mode,
+                     FloatSpan out) {
+  auto& scratch = out.place.Context().Get<GemmScratch>();
+  DeviceStream& stream = out.place.Stream();
+  const float nan = std::bit_cast<float>(NanResult(mode));
+  const MatrixShape shape = {p.a.rows, p.b.rows};
+  const size_t slots = SlotsOf(p.a, p.b, length);
+  scratch.sums.Renew(sizeof(float) * slots * shape.Elements());
+  auto* const sums = reinterpret_cast<float*>(scratch.sums.View().data);
+  LibraryOptions options = OptionsOf(a, mode);
+  const auto multiply = [&](const InnerParts& parts, size_t slot) {
+    options.parts = parts;
+    MultiplyOrThrow(p, options, sums + slot * shape.Elements(), mode, scratch, stream);
+  };
+  const auto add = [&](size_t count, bool last) {
+    const DeviceSums parts = {sums, SumType::kFloat32, shape.cols, count, shape.Elements()};
+    if (last) return StoreScaled(parts, a, b, nan, out);
+    const FloatSpan first(sums, shape, out.place, Element::kFloat32);
+    StoreScaled(parts, GemmOperand{}, GemmOperand{}, nan, first);
+  };
+  CoverInParts(p.a.inner, length, slots, multiply, add);
 }
 
 }  // namespace
@@ -150,6 +193,9 @@ void MultiplyByLibrary(const GemmOperand& a,
   auto& parts = out.place.Context().Get<GemmScratch>();
   DeviceStream& stream = out.place.Stream();
   const LibraryProblem p = PreparedForLibrary(a, b, parts, stream);
+  if (const size_t length = PartLength(a, mode); length != 0) {
+    return MultiplyInParts(p, length, a, b, mode, out);
+  }
   const LibraryOptions options = OptionsOf(a, mode);
   if (MultipliesInOne(p, options, mode, out, parts, stream)) return;
   const bool integers = options.result == LibraryResult::kInt32;
@@ -207,7 +253,7 @@ bool MultipliesOnDevice(const FormatSpec& a, const FormatSpec& b, const Accumula
   if (AreInt8(a, b)) return mode.kind == AccumulationKind::kExact;
   if (IsLibrary(mode)) return wide || AreFloat8(a, b);
   if (!Device().IsHopper()) return false;
-  if (wide) return mode == HopperBf16();
+  if (wide) return IsHopper16(mode);
   return AreFloat8(a, b) && (mode == HopperFp8Fast() || mode == HopperFp8());
 }
 
@@ -225,8 +271,21 @@ bool ServesShape(const GemmOperand& a,
     return cuda::WithCodes(
         x, aligned, cuda::RowsForLibrary(x), cuda::RoundedUp(x.inner), transposed, place);
   };
+  const GemmOperand left = prepared(a), right = prepared(b);
   cuda::DeviceLibrary& library = place.Context().Get<cuda::GemmScratch>().library;
-  return library.Describe(prepared(a), prepared(b), cuda::OptionsOf(a, mode), aligned) != "none";
+  cuda::LibraryOptions options = cuda::OptionsOf(a, mode);
+  bool serves = true;
+  const auto check = [&](const cuda::InnerParts& parts, size_t) {
+    options.parts = parts;
+    serves = serves && library.Describe(left, right, options, aligned) != "none";
+  };
+  if (const size_t length = cuda::PartLength(a, mode); length != 0) {
+    const auto add = [](size_t, bool) {};
+    cuda::CoverInParts(left.inner, length, cuda::SlotsOf(left, right, length), check, add);
+  } else {
+    check({}, 0);
+  }
+  return serves;
 }
 
 }  // namespace numsim
