@@ -31,13 +31,19 @@ std::string RefusalOf(const LinearOptions& options) {
 }
 
 TEST(ForDevice, TakesTheRulesOfHoppersTensorCores) {
-  const LinearRecipe standard = ForDevice(MakeLinearRecipe(KindOptions("standard")));
-  for (const LinearGemm product : kProducts) EXPECT_EQ(Rule(standard, product), "hopper-bf16");
+  for (const char* format : {"bf16", "fp16"}) {
+    LinearOptions options = KindOptions("standard");
+    options.high_precision = format;
+    const LinearRecipe standard = ForDevice(MakeLinearRecipe(options));
+    EXPECT_EQ(Rule(standard, LinearGemm::kForward), "hopper-bf16");  // hopper-fp16 is the same
+    EXPECT_EQ(Rule(standard, LinearGemm::kInputGradient), "hopper-bf16");
+    EXPECT_EQ(Rule(standard, LinearGemm::kWeightGradient), "trunc:25,16,8192");
+  }
 
   const LinearRecipe int8 = ForDevice(MakeLinearRecipe(KindOptions("switchback")));
   EXPECT_EQ(Rule(int8, LinearGemm::kForward), "exact");
   EXPECT_EQ(Rule(int8, LinearGemm::kInputGradient), "exact");
-  EXPECT_EQ(Rule(int8, LinearGemm::kWeightGradient), "hopper-bf16");
+  EXPECT_EQ(Rule(int8, LinearGemm::kWeightGradient), "trunc:25,16,8192");
 
   const LinearRecipe fp8 = ForDevice(MakeLinearRecipe(KindOptions("tensor-wise", "e4m3fn")));
   EXPECT_EQ(fp8[LinearGemm::kInputGradient].a.format.name, "e5m2");
@@ -127,6 +133,7 @@ TEST(TensorCores, AreAWordOfARecipe) {
         EXPECT_EQ(Rule(recipe, product), Rule(expected, product));
         EXPECT_EQ(recipe[product].container.has_value(), expected[product].container.has_value());
         EXPECT_TRUE(Rule(recipe, product) == "exact" ||
+                    Rule(recipe, product) == "trunc:25,16,8192" ||
                     Rule(recipe, product).starts_with("hopper-"));
       }
     }
@@ -170,6 +177,8 @@ TEST(CheckOnDevice, TakesEveryKindAndFormat) {
   hybrid.gradient_format = "e5m2";
   hybrid.accumulate = "hopper-fp8";
   hybrid.high_precision_accumulate = "hopper-bf16";
+  EXPECT_EQ(Refusal(MakeLinearRecipe(hybrid)), kNoError);
+  hybrid.high_precision_accumulate = "trunc:25,16,48";
   EXPECT_EQ(Refusal(MakeLinearRecipe(hybrid)), kNoError);
   LinearOptions delayed = KindOptions("te-hybrid");
   delayed.delayed = DelayedScalingOptions{};
@@ -221,6 +230,14 @@ TEST(CheckOnDevice, AccumulatorsOfNoMatrixUnitAreErrors) {
       "kind 'tensor-wise', forward product: a device does not add e4m3fn x e4m3fn under mode "
       "hopper-bf16; it has hopper-fp8-fast, hopper-fp8, library, and fp32, fp64 and fp32-chunked "
       "for all formats");
+  options.accumulate = "trunc:13,32,256";  // fp8 has no parts but those of hopper-fp8
+  EXPECT_NE(Refusal(MakeLinearRecipe(options)), kNoError);
+  LinearOptions wide = KindOptions("standard");
+  wide.high_precision_accumulate = "trunc:24,16,64";
+  EXPECT_EQ(Refusal(MakeLinearRecipe(wide)),
+            "kind 'standard', forward product: a device does not add bf16 x bf16 under mode "
+            "trunc:24,16,64; it has hopper-bf16, trunc:25,16,PROMOTE, library, and fp32, fp64 and "
+            "fp32-chunked for all formats");
   LinearOptions int8 = KindOptions("tensor-wise");
   int8.accumulate = "library";
   EXPECT_NE(Refusal(MakeLinearRecipe(int8)), kNoError);

@@ -354,6 +354,31 @@ TEST_P(LargeLinearOnDevice, EqualsTheCpuAtThePapersShapes) {
   }
 }
 
+// Weight gradients of more tokens than are summed at once, with a shorter last part.
+TEST_P(LargeLinearOnDevice, EqualsTheCpuForManyTokens) {
+  if (!Device().IsHopper()) GTEST_SKIP() << Device().name << " does not follow the hopper rules";
+  for (const LinearShape shape : {LinearShape{8193, 32, 48}, LinearShape{40001, 40, 33}}) {
+    for (const char* const high_precision : {"bf16", "fp16"}) {
+      SCOPED_TRACE(fmt::format("{} tokens, {}", shape.tokens, high_precision));
+      LinearOptions options;
+      options.kind = GetParam();
+      options.high_precision = high_precision;
+      const LinearRecipe recipe = ForDevice(MakeLinearRecipe(options));
+      if (recipe[LinearGemm::kWeightGradient].accumulation.promote == 0) {
+        GTEST_SKIP() << "8-bit weight gradients are not summed in parts";
+      }
+      Linear there(recipe, place()), here(recipe);
+      there.CheckShape(shape);
+      const LinearProblem p = InBf16(UnevenProblem(shape));
+      for (const Element dw : {Element::kFloat32, Element::kBfloat16}) {
+        const StoredElements stored{.dw = dw};
+        ExpectSameBits(StepOnDevice(there, p, kRandom, {}, stored),
+                       ExpectedOnDevice(here, p, kRandom, {}, stored));
+      }
+    }
+  }
+}
+
 // Returns the name of a kind as that of a test.
 std::string TestNameOf(const testing::TestParamInfo<std::string>& kind) {
   std::string name = kind.param;

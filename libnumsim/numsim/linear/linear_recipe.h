@@ -199,10 +199,12 @@ LinearRecipe MakeLinearRecipe(const LinearOptions& options);
 void CheckOnDevice(const LinearRecipe& recipe);
 
 // Returns the recipe with the accumulation modes of Hopper's tensor cores: exact for int8 x int8,
-// hopper-fp8-fast for e4m3fn and e5m2, hopper-bf16, hopper-fp16; and for GEMMs of other formats, or
-// with scales along the inner dimension that are powers of two, the container bf16 or fp16 that
-// holds them. With `library`, mode library replaces the hopper-* modes: cuBLASLt may then sum in
-// any order, on any device. GEMMs that no tensor core supports keep their mode. Needs no device.
+// hopper-fp8-fast for e4m3fn and e5m2, hopper-bf16, hopper-fp16 or, for weight gradients in bf16 and
+// fp16, trunc:25,16,8192, which is the same with the tokens summed in parts; and for GEMMs of other
+// formats, or with scales along the inner dimension that are powers of two, the container bf16 or
+// fp16 that holds them. With `library`, mode library replaces all of these modes except exact:
+// cuBLASLt may then sum in any order, on any device. GEMMs that no tensor core supports keep their
+// mode. Needs no device.
 LinearRecipe ForDevice(LinearRecipe recipe, bool library = false);
 
 }  // namespace numsim

@@ -38,15 +38,28 @@ bool IsFp8(const Format& format) {
 struct UnitModes {
   const char* own;   // the one that ForDevice selects
   const char* slow;  // another one, or null
+  // The one that ForDevice selects for weight gradients, whose inner dimension is the tokens, or null if
+  // that is `own`. Then `own` with sums in parts of any length is supported.
+  const char* parts;
   bool library;      // mode library is supported, too
   const char* text;  // all of them, for an Error
+
+  const char* For(LinearGemm product) const {
+    return parts != nullptr && product == LinearGemm::kWeightGradient ? parts : own;
+  }
 };
 
-constexpr UnitModes kInt8Modes{"exact", nullptr, false, "exact"};
+// hopper-bf16, which is hopper-fp16 too, in parts: few results of many tokens would leave most of a
+// device idle. 65,536 tokens are 8 parts, so that 768 x 768 results fill 132 multiprocessors.
+constexpr const char* kTokensInParts = "trunc:25,16,8192";
+
+constexpr UnitModes kInt8Modes{"exact", nullptr, nullptr, false, "exact"};
 constexpr UnitModes kFp8Modes{
-    "hopper-fp8-fast", "hopper-fp8", true, "hopper-fp8-fast, hopper-fp8, library"};
-constexpr UnitModes kBf16Modes{"hopper-bf16", nullptr, true, "hopper-bf16, library"};
-constexpr UnitModes kFp16Modes{"hopper-fp16", nullptr, true, "hopper-fp16, library"};
+    "hopper-fp8-fast", "hopper-fp8", nullptr, true, "hopper-fp8-fast, hopper-fp8, library"};
+constexpr UnitModes kBf16Modes{
+    "hopper-bf16", nullptr, kTokensInParts, true, "hopper-bf16, trunc:25,16,PROMOTE, library"};
+constexpr UnitModes kFp16Modes{
+    "hopper-fp16", nullptr, kTokensInParts, true, "hopper-fp16, trunc:25,16,PROMOTE, library"};
 
 // Returns the modes of the pair, or null if no tensor core supports it.
 const UnitModes* ModesOf(const Pair& pair) {
@@ -57,8 +70,9 @@ const UnitModes* ModesOf(const Pair& pair) {
   return fp8 ? &kFp8Modes : nullptr;
 }
 
-bool Serves(const UnitModes& modes, const AccumulationMode& accumulation) {
+bool Serves(const UnitModes& modes, AccumulationMode accumulation) {
   if (accumulation.kind == AccumulationKind::kLibrary) return modes.library;
+  if (modes.parts != nullptr) accumulation.promote = 0;
   if (accumulation == ParseAccumulationMode(modes.own)) return true;
   return modes.slow != nullptr && accumulation == ParseAccumulationMode(modes.slow);
 }
@@ -139,23 +153,23 @@ std::optional<Format> ContainerFor(const GemmRecipe& product) {
 }
 
 // Gives the GEMM the mode of tensor cores. Returns false, without a change, if they do not serve it as it is.
-bool TryTensorCores(GemmRecipe& product, bool library) {
+bool TryTensorCores(LinearGemm gemm, GemmRecipe& product, bool library) {
   const UnitModes* modes = ModesOf(PairOf(product));
   if (modes == nullptr) return false;
   GemmRecipe made = product;
   // cuBLASLt takes no scales of blocks.
   const bool to_library = library && modes->library && !HasBlocks(product);
-  made.accumulation = ParseAccumulationMode(to_library ? "library" : modes->own);
+  made.accumulation = ParseAccumulationMode(to_library ? "library" : modes->For(gemm));
   if (UnservedBlocks(made) != nullptr) return false;
   product = std::move(made);
   return true;
 }
 
 // Does the same, in a container where that is needed.
-bool TryTensorCoresOrContainer(GemmRecipe& product, bool library) {
-  if (TryTensorCores(product, library)) return true;
+bool TryTensorCoresOrContainer(LinearGemm gemm, GemmRecipe& product, bool library) {
+  if (TryTensorCores(gemm, product, library)) return true;
   product.container = ContainerFor(product);
-  return TryTensorCores(product, library);
+  return TryTensorCores(gemm, product, library);
 }
 
 }  // namespace
@@ -165,14 +179,14 @@ void CheckOnDevice(const LinearRecipe& recipe) {
 }
 
 LinearRecipe ForDevice(LinearRecipe recipe, bool library) {
-  for (GemmRecipe& product : recipe.products) TryTensorCoresOrContainer(product, library);
+  for (const LinearGemm gemm : kProducts) TryTensorCoresOrContainer(gemm, recipe[gemm], library);
   return recipe;
 }
 
 void PutOnTensorCores(std::string_view kind, LinearGemm product, GemmRecipe& made) {
-  if (TryTensorCoresOrContainer(made, false)) return;
+  if (TryTensorCoresOrContainer(product, made, false)) return;
   const UnitModes* modes = ModesOf(PairOf(made));
-  if (modes != nullptr) made.accumulation = ParseAccumulationMode(modes->own);
+  if (modes != nullptr) made.accumulation = ParseAccumulationMode(modes->For(product));
   CheckTensorCores(kind, product, made);  // throws, for formats or scales that they lack
 }
 
