@@ -1,5 +1,5 @@
 // GEMM A B^T with the shapes of a training step on the device: tokens x inputs times outputs x
-// inputs. The time is the device's, measured by events around each launch. Counters: TFLOP/s (2
+// inputs, and weight gradients of narrow layers, whose sums run over 65,536 tokens. The time is the device's, measured by events around each launch. Counters: TFLOP/s (2
 // operations per product, also for integers) and of_bf16, the ratio to the rate of cuBLASLt's bf16
 // GEMM of the same shape, measured in this process. Codes are random. Launches rotate through
 // several operands, so that no launch finds its operands in the cache.
@@ -11,6 +11,7 @@
 #include <cmath>
 #include <compare>
 #include <map>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -29,12 +30,15 @@ constexpr int kWarmUp = 5, kLaunches = 30;
 
 struct Shape {
   size_t tokens, outputs, inputs;
+  bool transposed = false;  // both operands are stored with the inner dimension first
 
   double Operations() const {
     return 2.0 * static_cast<double>(tokens) * static_cast<double>(outputs) *
            static_cast<double>(inputs);
   }
-  std::string Text() const { return fmt::format("{}x{}x{}", tokens, outputs, inputs); }
+  std::string Text() const {
+    return fmt::format("{}x{}x{}{}", tokens, outputs, inputs, transposed ? "/transposed" : "");
+  }
   auto operator<=>(const Shape&) const = default;
 };
 
@@ -115,8 +119,9 @@ class Problem {
       buffers_.push_back({CopyAt(a, place), CopyAt(b, place), FloatBuffer(place, row.out)});
       buffers_.back().out.Renew(shape.tokens, shape.outputs);
     }
-    a_ = {.format = format, .rows = shape.tokens, .inner = shape.inputs};
-    b_ = {.format = format, .rows = shape.outputs, .inner = shape.inputs};
+    const bool transposed = shape.transposed;
+    a_ = {.format = format, .rows = shape.tokens, .inner = shape.inputs, .transposed = transposed};
+    b_ = {.format = format, .rows = shape.outputs, .inner = shape.inputs, .transposed = transposed};
     SetScales(row.scales_a, a_, scales_a_);
     SetScales(row.scales_b, b_, scales_b_);
   }
@@ -231,6 +236,18 @@ constexpr Shape kShapes[] = {{8192, 8192, 8192},
                              {4096, 4096, 65536},
                              {16384, 5120, 1280}};
 
+// Weight gradients G^T X of a Llama of width 768, unsplit and in parts.
+constexpr Row kGradientTable[] = {{"bf16", "library", kNo, kNo, kFloat, kLibrary},
+                                  {"bf16", "hopper-bf16", kNo, kNo, kFloat, kLibrary},
+                                  {"bf16", "trunc:25,16,4096", kNo, kNo, kFloat, kLibrary},
+                                  {"bf16", "trunc:25,16,8192", kNo, kNo, kFloat, kLibrary},
+                                  {"bf16", "trunc:25,16,16384", kNo, kNo, kFloat, kLibrary},
+                                  {"bf16", "trunc:25,16,8192", kNo, kNo, kHalf, kLibrary}};
+constexpr Shape kGradientShapes[] = {{768, 768, 65536, true},
+                                     {768, 2304, 65536, true},
+                                     {768, 4096, 65536, true},
+                                     {32000, 768, 65536, true}};
+
 double PeerSeconds(const Shape& shape) {
   static std::map<Shape, double> measured;
   if (!measured.contains(shape)) measured[shape] = Median(Times(kBf16Peer, shape));
@@ -252,9 +269,9 @@ void Run(benchmark::State& state, const Row& row, const Shape& shape) {
   }
 }
 
-void RegisterAll() {
-  for (const Shape& shape : kShapes) {
-    for (const Row& row : kTable) {
+void Register(std::span<const Shape> shapes, std::span<const Row> table) {
+  for (const Shape& shape : shapes) {
+    for (const Row& row : table) {
       const std::string name = row.Text() + "/" + shape.Text();
       benchmark::RegisterBenchmark(name.c_str(),
                                    [=](benchmark::State& state) { Run(state, row, shape); })
@@ -263,6 +280,11 @@ void RegisterAll() {
           ->Iterations(1);
     }
   }
+}
+
+void RegisterAll() {
+  Register(kShapes, kTable);
+  Register(kGradientShapes, kGradientTable);
 }
 
 }  // namespace
