@@ -72,7 +72,6 @@ class Training:
     def compute_gradients(self, step: int) -> torch.Tensor:
         """Adds up the gradients of the parts of a batch. Returns the mean loss, on the device."""
         parts = self.loop.accumulate
-        self.model.train()
         self.optimizer.zero_grad()
         loss, counted = torch.zeros((), dtype=torch.float64, device=self.device), 0
         for part in range(parts):
@@ -97,6 +96,7 @@ class Training:
             loss += of_rows.double().sum()
             correct += (logits.argmax(-1) == batch.targets.flatten()).sum()
             counted += batch.counted
+        self.model.train()  # here, because it takes a while, and a step has no time for it
         return loss.item(), counted, int(correct)
 
     def _losses(self, batch: Batch) -> tuple[torch.Tensor, torch.Tensor]:
