@@ -64,7 +64,7 @@ TEST(Linear, StandardIsAlgorithm5InEachHighPrecision) {
 
 TEST(Linear, TheHighPrecisionAccumulatorIsThatOfTheOptions) {
   for (const char* kind : {"standard", "switchback", "row-wise-gw-hp"}) {
-    for (const char* rule : {"fp64", "fp16", "fp32-chunked:8", "hopper-bf16"}) {
+    for (const char* rule : {"fp64", "fp16", "fp32-chunked:8", "hopper-bf16", "trunc:25,16,16"}) {
       SCOPED_TRACE(rule);
       LinearOptions options = Options(kind);
       options.high_precision_accumulate = rule;

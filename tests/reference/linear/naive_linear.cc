@@ -133,7 +133,7 @@ Dot ChunkedDot(size_t chunk) {
 }
 
 Dot DotOf(const std::string& mode, bool integers) {
-  const std::string chunked = "fp32-chunked:";
+  const std::string chunked = "fp32-chunked:", in_parts = "trunc:25,16,";
   if (mode == "exact" && integers) return IntegerDot;
   if (mode == "exact" || mode == "fp64") return Float64Dot;
   if (mode == "fp32") return ChunkedDot(SIZE_MAX / 2);
@@ -141,6 +141,10 @@ Dot DotOf(const std::string& mode, bool integers) {
   if (mode == "bf16") return SequentialDot({8, -126, 127});
   if (mode == "hopper-fp8") return AlignedDot({.fraction_bits = 13, .chunk = 32, .promote = 128});
   if (mode == "hopper-bf16") return AlignedDot({.fraction_bits = 25, .chunk = 16});
+  if (mode.starts_with(in_parts)) {
+    const auto part = static_cast<size_t>(std::stoul(mode.substr(in_parts.size())));
+    return AlignedDot({.fraction_bits = 25, .chunk = 16, .promote = part});
+  }
   if (mode.starts_with(chunked)) return ChunkedDot(std::stoul(mode.substr(chunked.size())));
   throw std::invalid_argument("naive::Product knows no accumulation mode " + mode);
 }

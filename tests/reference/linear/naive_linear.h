@@ -61,8 +61,8 @@ Matrix Dequantised(const Operand& in);
 
 // A B^T. Within each `segment` elements of the inner dimension (0: all of it) values are added
 // under `mode`, the sum is scaled in float64 and rounded to float32; segments are added in float32.
-// Modes: exact, fp64, fp32, fp16, bf16, fp32-chunked:N, hopper-fp8 and hopper-bf16, as in
-// numsim/arith/accumulation_mode.h; exact requires sums that float64 holds. Throws
+// Modes: exact, fp64, fp32, fp16, bf16, fp32-chunked:N, hopper-fp8, hopper-bf16 and trunc:25,16,N,
+// as in numsim/arith/accumulation_mode.h; exact requires sums that float64 holds. Throws
 // std::invalid_argument for any other.
 Matrix Product(const Operand& a, const Operand& b, const std::string& mode, size_t segment = 0);
 
