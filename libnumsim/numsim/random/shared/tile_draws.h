@@ -1,6 +1,6 @@
-// The random bits of streams.h for every eighth element of 64, on host and device. No array is
-// indexed at run time, since a compiler for a device would keep such an array in memory rather than
-// in registers.
+// The random bits of streams.h for every eighth or sixteenth element of 64, on host and device. No
+// array is indexed at run time, since a compiler for a device would keep such an array in memory
+// rather than in registers.
 #pragma once
 
 #include <cstddef>
@@ -18,34 +18,78 @@ NUMSIM_INLINE uint32_t WordOfBlock(const PhiloxCounter& words, uint32_t i) {
   return (i & 2) != 0 ? high : low;
 }
 
+// The place of the random bits of a chunk of 64 elements: one of the fields of the words of a tile
+// of streams.h. Fields are counted by a power of two, so that nothing is divided at run time.
+class ChunkField {
+ public:
+  ChunkField() = default;
+  // Requires first % 64 == 0.
+  NUMSIM_INLINE ChunkField(int bits, size_t first)
+      : bits_(bits),
+        log_fields_(bits <= 8    ? 2
+                    : bits <= 16 ? 1
+                                 : 0) {
+    const uint64_t chunk = first / 64;
+    part_ = static_cast<uint32_t>(chunk) & ((1u << log_fields_) - 1);
+    block_ = (chunk >> log_fields_) * kRandomLanes;
+  }
+
+  // Returns the block of random words of the chunk's element 0.
+  NUMSIM_INLINE uint64_t Block() const { return block_; }
+
+  // Returns R of an element of the chunk from the block of its lane. `sixteenth` is its place in the
+  // chunk / 16.
+  NUMSIM_INLINE uint32_t Of(const PhiloxCounter& words, uint32_t sixteenth) const {
+    const uint32_t in_tile = part_ * 4 + sixteenth;
+    const uint32_t word = WordOfBlock(words, in_tile >> log_fields_);
+    const uint32_t field = in_tile & ((1u << log_fields_) - 1);
+    const uint32_t aligned = word << (32 - (field + 1) * (32u >> log_fields_));
+    return aligned >> (32 - bits_);
+  }
+
+ private:
+  int bits_ = 32;
+  uint32_t log_fields_ = 0, part_ = 0;
+  uint64_t block_ = 0;
+};
+
 // The random bits of elements first + lane + 8 k, k = 0 .. 7. Requires first % 64 == 0 and lane < 8.
 // Two blocks of random words hold them.
 class TileDraws {
  public:
   TileDraws() = default;
   NUMSIM_HOST_DEVICE TileDraws(RandomStream random, int bits, size_t first, unsigned lane)
-      : bits_(bits), fields_(32u / static_cast<uint32_t>(RandomFieldBits(bits))) {
-    const uint64_t chunk = first / 64;
-    part_ = static_cast<uint32_t>(chunk % fields_);
-    const uint64_t block = chunk / fields_ * kRandomLanes + lane;
-    even_ = RandomBlock(random, block);
-    odd_ = RandomBlock(random, block + 8);
-  }
+      : field_(bits, first),
+        even_(RandomBlock(random, field_.Block() + lane)),
+        odd_(RandomBlock(random, field_.Block() + lane + 8)) {}
 
-  // Returns R of element k. For its place j in a tile of streams.h, j / 16 = 4 part + k / 2.
+  // Returns R of element k.
   NUMSIM_HOST_DEVICE uint32_t At(unsigned k) const {
-    const uint32_t sixteenth = part_ * 4 + k / 2;
-    const uint32_t word =
-        WordOfBlock(k % 2 == 0 ? even_ : odd_, fields_ == 1 ? sixteenth : sixteenth / fields_);
-    const uint32_t field_bits = 32 / fields_;
-    const uint32_t aligned = word << (32 - field_bits * (sixteenth % fields_ + 1));
-    return aligned >> (32 - bits_);
+    return field_.Of(k % 2 == 0 ? even_ : odd_, k / 2);
   }
 
  private:
-  int bits_ = 32;
-  uint32_t fields_ = 1, part_ = 0;
+  ChunkField field_;
   PhiloxCounter even_ = {}, odd_ = {};
+};
+
+// The random bits of elements first + lane + 16 k, k = 0 .. 3. Requires first % 64 == 0 and
+// lane < 16. One block of random words holds them. kWholeWords: there are 32 bits.
+template <bool kWholeWords>
+class QuarterDraws {
+ public:
+  NUMSIM_HOST_DEVICE QuarterDraws(RandomStream random, int bits, size_t first, unsigned lane)
+      : field_(bits, first), words_(RandomBlock(random, field_.Block() + lane)) {}
+
+  // Returns R of element k.
+  NUMSIM_HOST_DEVICE uint32_t At(unsigned k) const {
+    if constexpr (kWholeWords) return words_[k];
+    return field_.Of(words_, k);
+  }
+
+ private:
+  ChunkField field_;
+  PhiloxCounter words_;
 };
 
 }  // namespace numsim

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <cmath>
 #include <cstring>
 #include <utility>
 #include <vector>
@@ -13,6 +14,7 @@
 #include "numsim/updates/internal/matched_search_device.h"
 #include "numsim/updates/internal/update_kinds.h"
 #include "numsim/updates/internal/update_passes_device.h"
+#include "numsim/updates/internal/update_step_kernel.h"
 
 namespace numsim {
 namespace {
@@ -21,15 +23,16 @@ bool IsMatched(UpdateKind kind) {
   return kind == UpdateKind::kNormMatched || kind == UpdateKind::kProjectionMatched;
 }
 
-// Maxima and counts of the passes of a step, at the beginning of its memory; sums per block follow.
-struct StepRecord {
+// Maxima of a scan, at the beginning of its memory; its sums per block follow.
+struct ScanRecord {
   DeviceMaxima maxima;
-  uint64_t counts[2] = {};  // moved, saturated
+  uint32_t padding = 0;
 };
-static_assert(sizeof(StepRecord) % sizeof(double) == 0);
+static_assert(sizeof(ScanRecord) % sizeof(double) == 0);
 
-// The working memory of a context's steps: about 4 bytes per weight for matched steps, 4 more with
-// weight decay, otherwise next to nothing. `fetched` is the host's copy of the record and the sums.
+// The working memory of a context's steps: about 4 bytes per weight for matched steps; for others
+// the numbers that they keep (KeptNumbers): 4 bytes per weight in place, and the state. 4 more with
+// weight decay. `fetched` is the host's copy of a record and the sums of a scan.
 struct UpdateScratch {
   explicit UpdateScratch(Place place) : bytes(place) {}
 
@@ -55,10 +58,12 @@ class Pieces {
 
 // The working memory of one step.
 struct StepMemory {
-  StepRecord* record = nullptr;  // followed by the sums
-  DeviceBlockSums sums;
+  ScanRecord* record = nullptr;
+  double* squares = nullptr;  // of a scan, after the record
+  StepTotalsAt totals;
   size_t blocks = 0;
   float* decayed = nullptr;
+  KeptNumbers kept;
   MatchedMemory matched;
   std::vector<double>* fetched = nullptr;
 };
@@ -70,13 +75,40 @@ DeviceElements ListAt(uint8_t* base, size_t weights, size_t update, size_t index
           room};
 }
 
-StepMemory Arrange(size_t n, bool decays, bool matched, UpdateScratch& scratch) {
-  constexpr size_t kRecord = sizeof(StepRecord) / sizeof(double);
+// The sizes that working memory depends on.
+struct StepShape {
+  UpdateKind kind = UpdateKind::kNaive;
+  size_t n = 0;
+  bool decays = false, in_place = false;
+  bool halves = false;  // the upper halves of float32 hold the values of the state
+
+  bool Matched() const { return IsMatched(kind); }
+  bool HasValues() const { return kind == UpdateKind::kKahan || HasMasters(); }
+  bool HasMasters() const { return kind == UpdateKind::kMasterFp32; }
+  bool HasWords() const { return kind == UpdateKind::kSplitMaster; }
+  bool KeepsFew() const { return HasMasters() || halves; }
+};
+
+StepMemory Arrange(const StepShape& shape, UpdateScratch& scratch) {
+  constexpr size_t kRecord = sizeof(ScanRecord) / sizeof(double);
+  const size_t n = shape.n;
+  const bool matched = shape.Matched();
   StepMemory memory;
   memory.blocks = (n + kSumBlock - 1) / kSumBlock;
   Pieces pieces;
-  const size_t record = pieces.Add<double>(kRecord + 2 * memory.blocks);
-  const size_t decayed = decays ? pieces.Add<float>(n) : 0;
+  const auto piece = [&]<typename T>(bool wanted, size_t count) {
+    return pieces.Add<T>(wanted ? count : 0);
+  };
+  const size_t record = piece.operator()<double>(matched, kRecord + memory.blocks);
+  const size_t words = pieces.Add<uint64_t>(StepTotalsAt::kBlockWords * memory.blocks);
+  const size_t totals = pieces.Add<StepTotals>(1);
+  const size_t decayed = piece.operator()<float>(shape.decays, n);
+  const bool keeps_weights = shape.in_place && !matched;
+  const size_t kept_weights = piece.operator()<float>(keeps_weights, n);
+  const size_t kept_values = piece.operator()<float>(shape.HasValues(), n);
+  const size_t kept_words = piece.operator()<uint16_t>(shape.HasWords(), n);
+  const size_t lost = piece.operator()<uint32_t>(shape.KeepsFew(), kStepThreads * memory.blocks);
+  const size_t halves = piece.operator()<uint16_t>(shape.halves, n);
   const size_t room = matched ? MatchedMemory::RoomForSurvivors(n) : 0;
   const size_t partial = pieces.Add<DeviceSum>(matched ? MatchedPasses::kPartials : 0);
   const size_t results = pieces.Add<uint8_t>(matched ? MatchedPasses::kResults : 0);
@@ -85,11 +117,19 @@ StepMemory Arrange(size_t n, bool decays, bool matched, UpdateScratch& scratch) 
     lists[k] = k % 3 == 2 ? pieces.Add<uint64_t>(room) : pieces.Add<float>(room);
   }
   uint8_t* const base = scratch.bytes.Renew(pieces.bytes()).data;
-  memory.record = reinterpret_cast<StepRecord*>(base + record);
-  memory.sums.counts = memory.record->counts;
-  memory.sums.squares = reinterpret_cast<double*>(base + record) + kRecord;
-  memory.sums.projections = memory.sums.squares + memory.blocks;
-  memory.decayed = decays ? reinterpret_cast<float*>(base + decayed) : nullptr;
+  const auto at = [&]<typename T>(T*& pointer, bool wanted, size_t offset) {
+    pointer = wanted ? reinterpret_cast<T*>(base + offset) : nullptr;
+  };
+  at(memory.record, matched, record);
+  at(memory.squares, matched, record + sizeof(ScanRecord));
+  at(memory.totals.blocks, true, words);
+  at(memory.totals.totals, true, totals);
+  at(memory.decayed, shape.decays, decayed);
+  at(memory.kept.weights, keeps_weights, kept_weights);
+  at(memory.kept.values, shape.HasValues(), kept_values);
+  at(memory.kept.words, shape.HasWords(), kept_words);
+  at(memory.kept.lost, shape.KeepsFew(), lost);
+  at(memory.kept.halves, shape.halves, halves);
   memory.matched.partial = reinterpret_cast<DeviceSum*>(base + partial);
   memory.matched.results = base + results;
   memory.matched.lists[0] = ListAt(base, lists[0], lists[1], lists[2], room);
@@ -105,20 +145,6 @@ double Total(std::span<const double> blocks) {
   return total;
 }
 
-// Waits, and returns the record with the first `count` sums that follow it.
-std::pair<StepRecord, std::span<const double>> Fetch(const StepMemory& memory,
-                                                     size_t count,
-                                                     DeviceStream& stream) {
-  constexpr size_t kRecord = sizeof(StepRecord) / sizeof(double);
-  std::vector<double>& fetched = *memory.fetched;
-  fetched.resize(kRecord + count);
-  device_memory::CopyOut(memory.record, fetched.data(), fetched.size() * sizeof(double), stream);
-  stream.Wait();
-  StepRecord record;
-  std::memcpy(static_cast<void*>(&record), fetched.data(), sizeof(record));
-  return {record, std::span<const double>(fetched).subspan(kRecord)};
-}
-
 struct ScanResult {
   DeviceMaxima maxima;
   double update_square = 0;
@@ -128,22 +154,35 @@ struct ScanResult {
   }
 };
 
-// Scans the arrays. The counts of the record are zero afterwards.
+// Scans the arrays, and waits.
 ScanResult ScanArrays(const DeviceScan& arrays, const StepMemory& memory, DeviceStream& stream) {
-  device_memory::FillBytes(memory.record, 0, sizeof(StepRecord), stream);
-  ScanPass(arrays, memory.sums.squares, &memory.record->maxima, stream);
-  const auto [record, squares] = Fetch(memory, memory.blocks, stream);
-  return {record.maxima, Total(squares)};
+  constexpr size_t kRecord = sizeof(ScanRecord) / sizeof(double);
+  device_memory::FillBytes(memory.record, 0, sizeof(ScanRecord), stream);
+  ScanPass(arrays, memory.squares, &memory.record->maxima, stream);
+  std::vector<double>& fetched = *memory.fetched;
+  fetched.resize(kRecord + memory.blocks);
+  device_memory::CopyOut(memory.record, fetched.data(), fetched.size() * sizeof(double), stream);
+  stream.Wait();
+  ScanRecord record;
+  std::memcpy(static_cast<void*>(&record), fetched.data(), sizeof(record));
+  return {record.maxima, Total(std::span<const double>(fetched).subspan(kRecord))};
 }
 
-StepSums FetchSums(const StepMemory& memory, DeviceStream& stream) {
-  const auto [record, sums] = Fetch(memory, 2 * memory.blocks, stream);
-  StepSums all;
-  all.square = Total(sums.first(memory.blocks));
-  all.projection = Total(sums.subspan(memory.blocks));
-  all.moved = record.counts[0];
-  all.saturated = record.counts[1];
-  return all;
+// Waits, and returns the totals of a step.
+StepTotals FetchTotals(const StepMemory& memory, DeviceStream& stream) {
+  StepTotals totals;
+  device_memory::CopyOut(memory.totals.totals, &totals, sizeof(totals), stream);
+  stream.Wait();
+  return totals;
+}
+
+StepSums SumsOf(const StepTotals& totals) {
+  StepSums sums;
+  sums.square = totals.sums[1];
+  sums.projection = totals.sums[2];
+  sums.moved = totals.moved;
+  sums.saturated = totals.saturated;
+  return sums;
 }
 
 void KeepWeights(const DeviceStep& step, DeviceStream& stream) {
@@ -191,8 +230,8 @@ UpdateOutcome TakeMatched(const UpdateRule& rule,
   ++outcome.passes;
   step.limit = job.LimitAt(outcome.alpha);
   const float low = AlphaOf(result.found->key - 1);
-  MatchedPass(step, low, outcome.alpha, decision, memory.sums, stream);
-  sums = FetchSums(memory, stream);
+  MatchedPass(step, low, outcome.alpha, decision, memory.totals, stream);
+  sums = SumsOf(FetchTotals(memory, stream));
   return outcome;
 }
 
@@ -216,6 +255,7 @@ DeviceStep StepOf(const UpdateJob& job,
   step.rule = MakeStepRule(step.kind == UpdateKind::kStochastic ? job.own_plan : job.plan);
   if (step.kind == UpdateKind::kKahan) step.own = MakeStepRule(job.own_plan);
   step.largest = job.largest;
+  step.limit = static_cast<double>(job.largest);
   step.weights = update.weights.data;
   step.update = update.update.data;
   step.new_weights = new_weights.data;
@@ -227,25 +267,47 @@ DeviceStep StepOf(const UpdateJob& job,
   return step;
 }
 
-// Takes the step itself. All numbers are finite.
-UpdateOutcome Take(const ScanResult& scan,
-                   UpdateJob& job,
-                   DeviceStep& step,
-                   const StepMemory& memory,
-                   DeviceStream& stream) {
+// The result of a step that is not taken.
+UpdateOutcome Refused(bool finite, float idle_alpha) {
+  if (!finite) return {.status = UpdateStatus::kNonfinite};
+  return {.status = UpdateStatus::kZeroUpdate, .alpha = idle_alpha};
+}
+
+// Takes the step of a rule that searches, once a scan has told that there is one.
+UpdateOutcome SearchAndTake(UpdateJob& job,
+                            DeviceStep& step,
+                            const StepMemory& memory,
+                            DeviceStream& stream) {
+  const DeviceScan arrays{step.weights, step.update, step.values, step.words, step.n};
+  const ScanResult scan = ScanArrays(arrays, memory, stream);
+  if (!scan.Finite() || scan.maxima.update == 0 || step.learning_rate == 0) {
+    KeepWeights(step, stream);
+    stream.Wait();
+    return Refused(scan.Finite(), 0);
+  }
   job.absmax_weight = std::bit_cast<float>(scan.maxima.weights);
   job.absmax_update = std::bit_cast<float>(scan.maxima.update);
   StepSums sums;
-  UpdateOutcome outcome;
-  if (IsMatched(step.kind)) {
-    outcome = TakeMatched(*job.rule, scan, job, step, memory, sums, stream);
-  } else {
-    outcome.alpha = step.learning_rate;
-    step.limit = job.LimitAt(step.learning_rate);
-    ElementwisePass(step, memory.sums, stream);
-    sums = FetchSums(memory, stream);
+  const UpdateOutcome found = TakeMatched(*job.rule, scan, job, step, memory, sums, stream);
+  return CompleteOutcome(step.kind, step.learning_rate, sums, scan.update_square, found);
+}
+
+// Takes the step of a rule that treats each weight by itself, and takes it back if there should have
+// been none: that way the weights are read only once.
+UpdateOutcome TakeOrRestore(DeviceStep& step, const StepMemory& memory, DeviceStream& stream) {
+  step.kept = memory.kept;
+  ElementwisePass(step, memory.totals, stream);
+  const StepTotals totals = FetchTotals(memory, stream);
+  const double update_square = totals.sums[0];
+  const bool finite = totals.not_finite == 0 && std::isfinite(update_square);
+  if (!finite || update_square == 0 || step.learning_rate == 0) {
+    RestorePass(step, stream);
+    stream.Wait();
+    return Refused(finite, step.learning_rate);
   }
-  return CompleteOutcome(step.kind, step.learning_rate, sums, scan.update_square, outcome);
+  UpdateOutcome outcome;
+  outcome.alpha = step.learning_rate;
+  return CompleteOutcome(step.kind, step.learning_rate, SumsOf(totals), update_square, outcome);
 }
 
 }  // namespace
@@ -262,25 +324,19 @@ UpdateOutcome ApplyUpdateOnDevice(const UpdateRule& rule,
   DeviceContext& context = new_weights.place.Context();
   DeviceStream& stream = context.stream();
   UpdateJob job = JobOf(rule, update);
-  const bool decays = update.weight_decay != 0;
-  const StepMemory memory = Arrange(n, decays, IsMatched(rule.kind), context.Get<UpdateScratch>());
   DeviceStep step = StepOf(job, update, random, state, new_weights);
-  DeviceScan arrays{step.weights, step.update, step.values, step.words, n};
-  ScanResult scan = ScanArrays(arrays, memory, stream);
-  bool finite = scan.Finite();
-  if (finite && decays) {
+  const bool decays = update.weight_decay != 0;
+  const bool in_place = step.new_weights == step.weights;
+  const bool halves = rule.kind == UpdateKind::kKahan && job.own_plan.format.mantissa_bits <= 7;
+  const StepShape shape{rule.kind, n, decays, in_place, halves};
+  const StepMemory memory = Arrange(shape, context.Get<UpdateScratch>());
+  if (decays) {  // a number that is not finite makes the update so, too
+    const DeviceScan arrays{step.weights, step.update, step.values, step.words, n};
     DecayPass(arrays, rule.kind == UpdateKind::kKahan, update.weight_decay, memory.decayed, stream);
-    step.update = arrays.update = memory.decayed;
-    scan = ScanArrays(arrays, memory, stream);
-    finite = scan.Finite();
+    step.update = memory.decayed;
   }
-  if (!finite || scan.maxima.update == 0 || step.learning_rate == 0) {
-    KeepWeights(step, stream);
-    stream.Wait();
-    if (!finite) return {.status = UpdateStatus::kNonfinite};
-    return {.status = UpdateStatus::kZeroUpdate, .alpha = idle_alpha};
-  }
-  return Take(scan, job, step, memory, stream);
+  return shape.Matched() ? SearchAndTake(job, step, memory, stream)
+                         : TakeOrRestore(step, memory, stream);
 }
 
 UpdateOutcome ApplyUpdateOffloaded(const UpdateRule& rule,

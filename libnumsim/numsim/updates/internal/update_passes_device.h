@@ -12,11 +12,34 @@
 
 namespace numsim {
 
-// Sums in the order of step_sums.h: one per block of kSumBlock elements, to be added in order.
-struct DeviceBlockSums {
-  double* squares = nullptr;
-  double* projections = nullptr;
-  uint64_t* counts = nullptr;  // moved and saturated, for all blocks; a pass adds to them
+// The sums of a step in the order of step_sums.h: of update^2, D^2 and D update.
+inline constexpr unsigned kStepSums = 3;
+
+// The sums and counts of a step over all weights.
+struct StepTotals {
+  double sums[kStepSums] = {};
+  uint64_t moved = 0, saturated = 0;
+  uint64_t not_finite = 0;  // nonzero if a weight or a number of the state is not finite
+};
+
+// Where a pass leaves them. `blocks` has kBlockWords words per block of kSumBlock elements.
+struct StepTotalsAt {
+  static constexpr unsigned kBlockWords = kStepSums + 1;
+  uint64_t* blocks = nullptr;
+  StepTotals* totals = nullptr;
+};
+
+// Where a step keeps what it overwrites, so that RestorePass can take it back. Null: not kept.
+struct KeptNumbers {
+  float* weights = nullptr;
+  float* values = nullptr;
+  uint16_t* words = nullptr;
+  // Not null: `values` are kept only where nothing else tells them, which these bits say:
+  // kStepThreads words per block of kSumBlock elements (update_step_kernel.h).
+  uint32_t* lost = nullptr;
+  // Upper halves of the values, which are all of most compensations. Null: the step of a master
+  // tells what it was.
+  uint16_t* halves = nullptr;
 };
 
 // The greatest bits of magnitudes, including NaN. A pass only raises them.
@@ -51,7 +74,7 @@ struct DeviceStep {
   StepRule rule;      // Q; stochastic: SR
   StepRule own;       // kahan: Qc
   float largest = 0;  // largest finite value of the format
-  double limit = 0;   // UpdateJob::LimitAt(learning_rate)
+  double limit = 0;   // `largest`, or infinity if no weight can go beyond it
   const float* weights = nullptr;
   const float* update = nullptr;
   float* new_weights = nullptr;  // may be `weights`
@@ -60,10 +83,16 @@ struct DeviceStep {
   size_t n = 0;
   float learning_rate = 0;
   RandomStream random;
+  KeptNumbers kept;
 };
 
-// Writes the new weights, state and block sums, and adds to the counts.
-void ElementwisePass(const DeviceStep& step, const DeviceBlockSums& sums, DeviceStream& stream);
+// Writes the new weights and state, what it keeps, and the totals. Takes any numbers; those that are
+// not finite show in the totals.
+void ElementwisePass(const DeviceStep& step, const StepTotalsAt& to, DeviceStream& stream);
+
+// Takes the step of ElementwisePass back: the new weights become the old ones, and the state what it
+// was, to the bit.
+void RestorePass(const DeviceStep& step, DeviceStream& stream);
 
 // Does the last pass of a matched step. Each weight takes its value at `low`; if its value at
 // `high` differs and `decision` moves it, it takes that one. step.limit belongs to `high`.
@@ -71,7 +100,7 @@ void MatchedPass(const DeviceStep& step,
                  float low,
                  float high,
                  const TieDecision& decision,
-                 const DeviceBlockSums& sums,
+                 const StepTotalsAt& to,
                  DeviceStream& stream);
 
 }  // namespace numsim

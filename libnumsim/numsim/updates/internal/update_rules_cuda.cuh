@@ -14,6 +14,7 @@ namespace numsim::cuda {
 template <StepPath kPath>
 struct MatchedRule {
   static constexpr bool kDraws = false;
+  static constexpr RuleState kState = RuleState::kNone;
   float low, high;
   TieDecision decision;
 

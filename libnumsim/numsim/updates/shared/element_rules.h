@@ -47,12 +47,16 @@ NUMSIM_INLINE bool WantedBeyond(const Step& step, float alpha, float w, float u)
   return fabs(wanted) > step.limit;
 }
 
+// The array of the step that holds a rule's state.
+enum class RuleState : uint8_t { kNone, kValues, kWords };
+
 // The rules. Load reads an element's state. Next returns the new weight, writes the new state, and
 // sets `beyond` if the step goes beyond the largest finite value. kDraws is true for rules that use
 // random bits.
 template <StepPath kPath>
 struct NaiveRule {
   static constexpr bool kDraws = false;
+  static constexpr RuleState kState = RuleState::kNone;
   template <class Step>
   NUMSIM_INLINE ElementState Load(const Step&, size_t) const {
     return {};
@@ -68,6 +72,7 @@ struct NaiveRule {
 template <StepPath kPath>
 struct StochasticRuleOn {
   static constexpr bool kDraws = true;
+  static constexpr RuleState kState = RuleState::kNone;
   template <class Step>
   NUMSIM_INLINE ElementState Load(const Step&, size_t) const {
     return {};
@@ -83,6 +88,7 @@ struct StochasticRuleOn {
 template <StepPath kPath>
 struct MasterFp32Rule {
   static constexpr bool kDraws = false;
+  static constexpr RuleState kState = RuleState::kValues;
   template <class Step>
   NUMSIM_INLINE ElementState Load(const Step& step, size_t i) const {
     return {step.values[i], 0};
@@ -101,6 +107,7 @@ struct MasterFp32Rule {
 
 struct SplitMasterRule {
   static constexpr bool kDraws = false;
+  static constexpr RuleState kState = RuleState::kWords;
   template <class Step>
   NUMSIM_INLINE ElementState Load(const Step& step, size_t i) const {
     return {0, step.words[i]};
@@ -131,6 +138,7 @@ NUMSIM_INLINE float NearestOfOwn(const EncodePlan& own, double x) {
 template <StepPath kPath, StepPath kOwnPath>
 struct KahanRuleOn {
   static constexpr bool kDraws = false;
+  static constexpr RuleState kState = RuleState::kValues;
   template <class Step>
   NUMSIM_INLINE ElementState Load(const Step& step, size_t i) const {
     return {step.values[i], 0};
