@@ -66,7 +66,7 @@ struct PartTerms {
   double of[kStepSums][kPart + kSumLanes];
 };
 
-// What one thread has counted in a block.
+// The counts of one thread in a block.
 struct StepCounts {
   uint32_t moved = 0, saturated = 0;
   bool finite = true;  // weights and state; an update that is not finite shows in its sum
