@@ -25,6 +25,7 @@
 #include "experiments/core/runner.h"
 #include "experiments/core/settings.h"
 #include "experiments/core/shard_owner.h"
+#include "experiments/core/trial_toml.h"
 #include "numsim/base/error.h"
 #include "numsim/base/nearest_name.h"
 
@@ -294,12 +295,36 @@ void AddListCommand(Program& program) {
 }
 
 void AddDescribeCommand(Program& program) {
-  auto name = std::make_shared<std::string>();
+  struct Options {
+    std::string name, preset = "quick";
+    std::vector<std::string> set;
+    size_t trial = 0;
+  };
+  auto options = std::make_shared<Options>();
   CLI::App* sub = program.app.add_subcommand(
       "describe", "Describe an experiment: what it shows, its claims, options and CSV columns");
-  sub->add_option("EXPERIMENT", *name, "Name of an experiment (see `numsim list`)")->required();
+  sub->add_option("EXPERIMENT", options->name, "Name of an experiment (see `numsim list`)")
+      ->required();
+  CLI::Option* const trial = sub->add_option(
+      "--trial",
+      options->trial,
+      "Print only the configuration with which `numsim train` repeats this trial, counted from 0");
+  sub->add_option("--preset", options->preset, "Preset of the trial")
+      ->needs(trial)
+      ->capture_default_str();
+  sub->add_option("--set", options->set, "Set an option of the trial's run, NAME=VALUE; repeatable")
+      ->needs(trial)
+      ->expected(1)
+      ->take_all();
   Example(sub, "numsim describe quantization-variance");
-  Choose(program, sub, [name] { return Describe(*name); });
+  Example(sub, "numsim describe fp8-interventions --trial 3 > trial.toml");
+  Choose(program, sub, [options, trial] {
+    if (trial->count() == 0) return Describe(options->name);
+    const Experiment& experiment = Find(options->name);
+    fmt::print("{}",
+               experiments::TrialToml(experiment, options->preset, options->set, options->trial));
+    return 0;
+  });
 }
 
 void AddRunCommand(Program& program) {

@@ -136,24 +136,31 @@ Evidence LeftOutBecause(std::string reason) {
 OutcomeTable OutcomesOf(const Frame& frame,
                         std::initializer_list<std::string_view> keys,
                         const std::function<double(const Frame& row)>& outcome) {
-  const std::vector<Frame> arms = frame.By(keys);
+  return OutcomesOf(
+      frame, [keys](const Frame& row) { return ArmName(row, keys); }, outcome);
+}
+
+OutcomeTable OutcomesOf(const Frame& frame,
+                        const std::function<std::string(const Frame& row)>& arm_of,
+                        const std::function<double(const Frame& row)>& outcome) {
   const std::vector<std::string> seeds = frame.Distinct("seed");
-  OutcomeTable table{.arms = {},
-                     .seeds = static_cast<int>(seeds.size()),
-                     .values = std::vector<double>(arms.size() * seeds.size(), std::nan(""))};
-  std::vector<bool> taken(table.values.size());
-  for (size_t a = 0; a < arms.size(); ++a) {
-    table.arms.push_back(ArmName(arms[a], keys));
-    arms[a].ForEach([&](const Frame& row) {
-      const auto seed = std::find(seeds.begin(), seeds.end(), row.Text("seed"));
-      const size_t run = a * seeds.size() + static_cast<size_t>(seed - seeds.begin());
-      if (taken[run]) {
-        throw Error::Format("arm {}: seed {} has two outcomes", table.arms.back(), *seed);
-      }
-      taken[run] = true;
-      table.values[run] = outcome(row);
-    });
-  }
+  OutcomeTable table{.arms = {}, .seeds = static_cast<int>(seeds.size()), .values = {}};
+  std::vector<bool> taken;
+  frame.ForEach([&](const Frame& row) {
+    const std::string name = arm_of(row);
+    const auto arm = std::find(table.arms.begin(), table.arms.end(), name) - table.arms.begin();
+    if (static_cast<size_t>(arm) == table.arms.size()) {
+      table.arms.push_back(name);
+      table.values.resize(table.arms.size() * seeds.size(), std::nan(""));
+      taken.resize(table.values.size());
+    }
+    const auto seed = std::find(seeds.begin(), seeds.end(), row.Text("seed"));
+    const size_t run =
+        static_cast<size_t>(arm) * seeds.size() + static_cast<size_t>(seed - seeds.begin());
+    if (taken[run]) throw Error::Format("arm {}: seed {} has two outcomes", name, *seed);
+    taken[run] = true;
+    table.values[run] = outcome(row);
+  });
   return table;
 }
 

@@ -89,6 +89,10 @@ Evidence LeftOutBecause(std::string reason);
 OutcomeTable OutcomesOf(const Frame& frame,
                         std::initializer_list<std::string_view> keys,
                         const std::function<double(const Frame& row)>& outcome);
+// Returns the same where `arm_of` names the arm of a row.
+OutcomeTable OutcomesOf(const Frame& frame,
+                        const std::function<std::string(const Frame& row)>& arm_of,
+                        const std::function<double(const Frame& row)>& outcome);
 // Returns the difference of two arms with its 95 % interval, by the residual pooled over all arms;
 // runs that diverged are missing. 0 for an arm minus itself.
 Estimate GapOf(const OutcomeTable& outcomes, std::string_view arm, std::string_view baseline);

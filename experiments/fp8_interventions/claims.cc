@@ -1,171 +1,23 @@
-// The claims of [SwitchBack], section 2.3 and Figure 2, about interventions for tensor-wise fp8, and
-// the evidence of a run.
+// The claims of `fp8-interventions`, and what a run is evidence of.
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
-#include <functional>
 #include <limits>
-#include <utility>
 
+#include "experiments/core/approximate_parameters.h"
 #include "experiments/fp8_interventions/fp8_interventions.h"
 #include "experiments/shared/special_values.h"
-#include "experiments/shared/training.h"
+#include "experiments/study/outcomes.h"
 #include "numsim/base/elementary.h"
 
 namespace numsim::experiments::fp8_interventions {
 namespace {
 
-constexpr const char* kFp8 = "e4m3fn/e5m2";
-constexpr const char* kPoorest = "e2m3";  // of the ladder
-constexpr const char *kNone = "none", *kLayerScale = "layer-scale";
-constexpr double kDivergesAbove = 420e6;  // parameters
-constexpr const char* kScale =
-    "The paper: CLIP ViT-Large, 20,000 steps of 16,384 images. A run states its own size.";
+using namespace study;
 
-std::string Arm(const std::string& intervention, const std::string& format) {
-  return intervention + " / " + format;
-}
-
-double ParametersOf(const Settings& settings) {
-  return ApproximateParameters(ConfigOf(settings, {}, kBaseline, settings.seed));
-}
-
-// The largest share of what bf16 learns that a stress may take from it.
-constexpr double kMostHarm = 0.1;
-
-// Returns why a run with a stress is no evidence; "" if it is, and for a run without a stress.
-std::string WhyNoEvidence(const Settings& settings, const Frame& final_rows) {
-  if (StressOf(settings).empty()) return "";
-  const std::string& chosen_on = settings.Get("stress-chosen-on");
-  if (chosen_on.empty()) {
-    return "no evidence: --stress-chosen-on does not state the seeds on which the stress was chosen";
-  }
-  const auto first = static_cast<int64_t>(settings.seed);
-  for (const int64_t seed :
-       settings.GetIntegers("stress-chosen-on", 0, std::numeric_limits<int64_t>::max())) {
-    if (seed < first || seed >= first + settings.seeds) continue;
-    return fmt::format("no evidence: the stress was chosen on seed {}, which the run reports",
-                       seed);
-  }
-  const Frame without = Select(final_rows, kUnstressed.Text(), kBaseline.Text());
-  const Frame with = Select(final_rows, kNone, kBaseline.Text());
-  // Learning counts from the loss of a guess, which an untrained CLIP exceeds.
-  const double start = std::min(without.Mean("start_loss"), without.Mean("chance_loss"));
-  const double learned = start - without.Mean("valid_loss");
-  if (!(learned > 0)) {
-    return "no evidence: bf16 without the stress diverged, learned nothing or was not trained";
-  }
-  const double harm = (with.Mean("valid_loss") - without.Mean("valid_loss")) / learned;
-  if (harm <= kMostHarm) return "";
-  return fmt::format(
-      "no evidence: the stress takes {:.3g} % of what bf16 learns without it, more "
-      "than {:g} %",
-      100 * harm,
-      100 * kMostHarm);
-}
-
-// Returns why a run is not the paper's setting in which fp8 diverges; "" if it is.
-std::string OutOfReach(const Settings& settings) {
-  if (std::string stress = StressOf(settings); !stress.empty()) return stress;
-  const double parameters = ParametersOf(settings);
-  if (settings.Get("model") == "clip" && parameters > kDivergesAbove) return "";
-  return fmt::format("out of reach: {} with about {:.3g} million parameters",
-                     settings.Get("model"),
-                     parameters / 1e6);
-}
-
-// Returns whether bf16 learnt in all seeds with these interventions.
-bool Learned(const Frame& final_rows, const std::vector<std::string>& interventions) {
-  for (const std::string& intervention : interventions) {
-    const Frame rows = Select(final_rows, intervention, kBaseline.Text());
-    if (rows.Empty() || !rows.Where([](const Frame& row) { return Failed(row); }).Empty()) {
-      return false;
-    }
-  }
-  return true;
-}
-
-// Compares trainings of a format and of bf16. Other formats are left out: trainings that have
-// collapsed do not scatter, and would make the pooled variance too small.
-Evidence Compare(const Settings& settings,
-                 const Tables& tables,
-                 const std::string& format,
-                 const std::vector<std::string>& interventions,
-                 Contrast contrast) {
-  const Frame rows = Frame(tables.at(std::string(kFinalTable))).Where([&](const Frame& row) {
-    return row.Text("format") == format || row.Text("format") == kBaseline.Text();
-  });
-  if (std::string why = WhyNoEvidence(settings, rows); !why.empty()) return NotTestedBecause(why);
-  const Frame judged =
-      rows.Where([](const Frame& row) { return row.Text("intervention") != kUnstressed.Text(); });
-  if (!Learned(judged, interventions)) {
-    return NotTestedBecause("bf16 itself fails or was not trained with " +
-                            fmt::format("{}", fmt::join(interventions, ", ")));
-  }
-  Evidence evidence;
-  evidence.outcomes = OutcomesOf(judged, {"intervention", "format"}, [](const Frame& row) {
-    return row.Text("status") == "finished" ? row.Number("valid_loss") : kInfinity;
-  });
-  evidence.contrasts = {std::move(contrast)};
-  evidence.diverged_value = judged.Mean("start_loss");
-  evidence.parameters = ParametersOf(settings);
-  evidence.measured = StressOf(settings);
-  return evidence;
-}
-
-ClaimSpec Claim(std::string name, std::string statement) {
-  ClaimSpec claim;
-  claim.id = "fp8-interventions/" + std::move(name);
-  claim.items = {"switchback/figure-2", "switchback/section-2.3"};
-  claim.statement = std::move(statement);
-  claim.margin = LossMargin("nats");
-  claim.diverged = Diverged::kAsValue;
-  claim.scale = kScale;
-  return claim;
-}
-
-// ---- primary: in the paper's setting
-
-ClaimSpec Diverges(const std::string& intervention, std::string statement) {
-  ClaimSpec claim = Claim(intervention + "-diverges", std::move(statement));
-  claim.kind = ClaimKind::kDivergence;
-  claim.contrast = fmt::format(
-      "share of diverged runs of {} with intervention {}, where bf16 learns", kFp8, intervention);
-  claim.margin = {.value = 0.5, .unit = "of the runs", .justification = "More often than not."};
-  claim.scale = "The paper: CLIP above 420 million parameters, and so is a run that tests it.";
-  claim.evidence = [intervention](const Settings& settings, const Tables& tables) {
-    const std::string obstacle = OutOfReach(settings);
-    if (!obstacle.empty()) return NotTestedBecause(obstacle);
-    return Compare(settings, tables, kFp8, {intervention}, {{Arm(intervention, kFp8), 1}});
-  };
-  return claim;
-}
-
-ClaimSpec LayerScaleTrains() {
-  ClaimSpec claim = Claim("layer-scale-trains",
-                          "With layer-scale that starts at zero, fp8 \"trains without diverging\" "
-                          "where it diverges otherwise (Section 2.3, Figure 2, left).");
-  claim.side = -1;
-  claim.contrast =
-      "valid_loss of e4m3fn/e5m2 with layer-scale minus that without intervention; a training that "
-      "diverged has the loss of the start";
-  claim.scale = "The paper: CLIP above 420 million parameters, and so is a run that tests it.";
-  claim.evidence = [](const Settings& settings, const Tables& tables) {
-    const std::string obstacle = OutOfReach(settings);
-    if (!obstacle.empty()) return NotTestedBecause(obstacle);
-    return Compare(settings,
-                   tables,
-                   kFp8,
-                   {kNone, kLayerScale},
-                   Gap(Arm(kLayerScale, kFp8), Arm(kNone, kFp8)));
-  };
-  return claim;
-}
-
-// Returns the features of bf16 with an intervention, of the tower that is judged.
-Frame FeaturesOf(const Tables& tables, const std::string& intervention) {
-  const Frame features = tables.at(std::string(kFeaturesTable));
-  return Select(features, intervention, kBaseline.Text()).Where("tower", TowerOf(features));
+Frame OfBf16(const Results& results, const char* intervention) {
+  return OfArm(OfTower(results.Of("features")), intervention, kBf16);
 }
 
 double LowestLoss(const Frame& training) {
@@ -189,162 +41,248 @@ double LogMagnitudeAt(const Frame& training, double loss) {
   return kNaN;
 }
 
-// Returns the value for each seed that both frames have.
-SeedValues ForBoth(const Frame& a,
-                   const Frame& b,
-                   const std::function<double(const Frame&, const Frame&)>& value) {
-  SeedValues values;
-  for (const Frame& training : a.By({"seed"})) {
-    const Frame other = b.Where("seed", training.Text("seed"));
-    if (!other.Empty()) values[training.Text("seed")] = value(training, other);
+SeedValues GrowthOverBlocks(const Results& results) {
+  const Frame end = LastSteps(results, OfBf16(results, kNone));
+  return ForBoth(AfterLastBlock(end), end.Where("block", 0), [](const Frame& a, const Frame& b) {
+    return Log(a.Number("mean_abs_rest") / b.Number("mean_abs_rest")) / Log(2.0);
+  });
+}
+
+SeedValues NoneOverLayerScale(const Results& results) {
+  const Frame none = AfterLastBlock(OfBf16(results, kNone));
+  return ForBoth(none, AfterLastBlock(OfBf16(results, kScale)), [](const Frame& a, const Frame& b) {
+    const double loss = std::max(LowestLoss(a), LowestLoss(b));
+    return LogMagnitudeAt(a, loss) - LogMagnitudeAt(b, loss);
+  });
+}
+
+// ---- what a run is evidence of
+
+constexpr double kDivergesAbove = 420e6;  // parameters
+constexpr double kMostHarm = 0.1;  // share of what bf16 learns that a stress may take from it
+
+double ParametersOf(const Results& results) {
+  return ApproximateParameters(
+      ConfigOf(results.study, results.settings, {kNone, kBf16}, results.settings.seed));
+}
+
+// Returns why a run with a stress is no evidence; "" if it is, and for a run without a stress.
+std::string WhyNoEvidence(const Results& results) {
+  const Settings& settings = results.settings;
+  if (StressOf(settings).empty()) return "";
+  if (settings.Get("stress-chosen-on").empty()) {
+    return "no evidence: --stress-chosen-on does not state the seeds on which the stress was chosen";
   }
-  return values;
-}
-
-Evidence Doublings(std::string name, const SeedValues& doublings) {
-  if (doublings.empty()) {
-    return NotTestedBecause("no features of bf16 with these interventions were recorded");
+  const auto first = static_cast<int64_t>(settings.seed);
+  for (const int64_t seed :
+       settings.GetIntegers("stress-chosen-on", 0, std::numeric_limits<int64_t>::max())) {
+    if (seed < first || seed >= first + settings.seeds) continue;
+    return fmt::format("no evidence: the stress was chosen on seed {}, which the run reports",
+                       seed);
   }
-  return AgainstReference(std::move(name), doublings, 0);
+  const Frame runs = results.Of("final");
+  const Frame without = OfArm(runs, kUnstressed, kBf16), with = OfArm(runs, kNone, kBf16);
+  // Learning counts from the loss of a guess, which an untrained CLIP exceeds.
+  const double start = std::min(without.Mean("start_loss"), without.Mean("chance_loss"));
+  const double learned = start - without.Mean("valid_loss");
+  if (!(learned > 0)) {
+    return "no evidence: bf16 without the stress diverged, learned nothing or was not trained";
+  }
+  const double harm = (with.Mean("valid_loss") - without.Mean("valid_loss")) / learned;
+  if (harm <= kMostHarm) return "";
+  return fmt::format(
+      "no evidence: the stress takes {:.3g} % of what bf16 learns without it, more than {:g} %",
+      100 * harm,
+      100 * kMostHarm);
 }
 
-using FeatureEvidence = std::function<Evidence(const Tables&)>;
-
-ClaimSpec Features(std::string name,
-                   std::string statement,
-                   std::string contrast,
-                   const FeatureEvidence& evidence) {
-  ClaimSpec claim = Claim(std::move(name), std::move(statement));
-  claim.items = {"switchback/figure-2"};
-  claim.contrast =
-      std::move(contrast) + ", in powers of two; E|x_k| of bf16, tower of images if there is one";
-  claim.diverged = Diverged::kMissing;
-  claim.margin = {
-      .value = 1, .unit = "doublings", .justification = "It costs a format one of its exponents."};
-  claim.evidence = [evidence](const Settings& settings, const Tables& tables) {
-    std::string stress = StressOf(settings);
-    return stress.empty() ? evidence(tables) : NotTestedBecause(std::move(stress));
-  };
-  return claim;
+// Returns why a run is not the paper's setting in which fp8 diverges; "" if it is.
+std::string OutOfReach(const Results& results) {
+  if (std::string stress = StressOf(results.settings); !stress.empty()) return stress;
+  const std::string& model = results.settings.Get("model");
+  const double parameters = ParametersOf(results);
+  if (model == "clip" && parameters > kDivergesAbove) return "";
+  return fmt::format(
+      "out of reach: {} with about {:.3g} million parameters", model, parameters / 1e6);
 }
 
-ClaimSpec FeaturesGrow() {
-  return Features(
-      "features-grow",
-      "\"Without the intervention, the average feature magnitude becomes large for later blocks\" "
-      "(Figure 2, right).",
-      "last block over first block at the end, no intervention",
-      [](const Tables& tables) {
-        const Frame end = LastRecords(FeaturesOf(tables, kNone));
-        const Frame last = AfterLastBlock(end), first = end.Where("block", 0);
-        return Doublings(
-            "last over first block", ForBoth(last, first, [](const Frame& a, const Frame& b) {
-              return Log(a.Number("mean_abs_rest") / b.Number("mean_abs_rest")) / Log(2.0);
-            }));
-      });
+// ---- what is claimed
+
+constexpr const char* kLargeScale =
+    "The paper: CLIP above 420 million parameters, and so is a run that tests it.";
+
+Picks At(const char* intervention, const char* format) {
+  return {{"intervention", intervention}, {"format", format}};
 }
 
-ClaimSpec LayerScaleKeepsFeaturesSmall() {
-  return Features(
-      "layer-scale-keeps-features-small",
-      "\"Zero-init layer scale prevents high feature magnitudes\" (Figure 2, right).",
-      "no intervention over layer-scale, last block, at the validation loss that both trainings of "
-      "a seed reach",
-      [](const Tables& tables) {
-        const Frame none = AfterLastBlock(FeaturesOf(tables, kNone));
-        const Frame scaled = AfterLastBlock(FeaturesOf(tables, kLayerScale));
-        return Doublings("none over layer-scale",
-                         ForBoth(none, scaled, [](const Frame& a, const Frame& b) {
-                           const double loss = std::max(LowestLoss(a), LowestLoss(b));
-                           return LogMagnitudeAt(a, loss) - LogMagnitudeAt(b, loss);
-                         }));
-      });
+ClaimRow Diverges(const char* intervention, const char* statement) {
+  return {.name = fmt::format("{}-diverges", intervention),
+          .statement = statement,
+          .contrast =
+              fmt::format("share of diverged runs of {} with intervention {}, where bf16 learns",
+                          kFp8,
+                          intervention),
+          .kind = ClaimKind::kDivergence,
+          .margin = Margin{0.5, "of the runs", "More often than not."},
+          .scale = kLargeScale,
+          .arms = {{At(intervention, kFp8), 1}},
+          .obstacle = OutOfReach};
 }
 
-// ---- exploratory: at any size, and with planted activations
-
-ClaimSpec Behind(const std::string& intervention, const std::string& format) {
-  const bool fp8 = format == kFp8;
-  ClaimSpec claim = Claim(fmt::format("{}-{}-behind", fp8 ? "fp8" : format, intervention),
-                          fmt::format("Tensor-wise {} fails with intervention {}: here in the "
-                                      "weaker form that its loss falls behind that of bf16.",
-                                      fp8 ? "fp8" : format + " in place of fp8",
-                                      intervention));
-  claim.primary = false;
-  claim.contrast = fmt::format(
-      "valid_loss of {} minus that of bf16, both with intervention {}; a training that diverged has "
-      "the loss of the start",
-      format,
-      intervention);
-  claim.evidence = [=](const Settings& settings, const Tables& tables) {
-    return Compare(settings,
-                   tables,
-                   format,
-                   {intervention},
-                   Gap(Arm(intervention, format), Arm(intervention, kBaseline.Text())));
-  };
-  return claim;
+ClaimRow Behind(const char* intervention, const char* format, const char* name) {
+  return {
+      .name = fmt::format(
+          "{}-{}-behind", std::string_view(format) == kFp8 ? "fp8" : format, intervention),
+      .statement = fmt::format("Tensor-wise {} fails with intervention {}: here in the weaker form "
+                               "that its loss falls behind that of bf16.",
+                               name,
+                               intervention),
+      .contrast = fmt::format("valid_loss of {} minus that of bf16, both with intervention {}; a "
+                              "training that diverged has the loss of the start",
+                              format,
+                              intervention),
+      .primary = false,
+      .arms = {{At(intervention, format), 1}, {At(intervention, kBf16), -1}}};
 }
 
-ClaimSpec LayerScaleRescuesPoorest() {
-  ClaimSpec claim = Claim("layer-scale-rescues-e2m3",
-                          "Layer-scale rescues trainings that fail otherwise, here in e2m3.");
-  claim.primary = false;
-  claim.side = -1;
-  claim.contrast = "valid_loss of e2m3 with layer-scale minus that without intervention";
-  claim.evidence = [](const Settings& settings, const Tables& tables) {
-    return Compare(settings,
-                   tables,
-                   kPoorest,
-                   {kNone, kLayerScale},
-                   Gap(Arm(kLayerScale, kPoorest), Arm(kNone, kPoorest)));
-  };
-  return claim;
-}
-
-ClaimSpec Remainder() {
-  ClaimSpec claim = Claim("remainder-is-layer-scale",
-                          "The difference that remains between fp8 with layer-scale and bf16 \"is "
-                          "primarily because of layerscale\" (Section 2.3).");
-  claim.primary = false;
-  claim.contrast = "valid_loss that layer-scale adds to bf16, minus what e4m3fn/e5m2 adds to that";
-  claim.evidence = [](const Settings& settings, const Tables& tables) {
-    const std::string bf16 = kBaseline.Text();
-    return Compare(
-        settings,
-        tables,
-        kFp8,
-        {kNone, kLayerScale},
-        {{Arm(kLayerScale, bf16), 2}, {Arm(kNone, bf16), -1}, {Arm(kLayerScale, kFp8), -1}});
-  };
-  return claim;
+ClaimRow Features(const char* name,
+                  const char* statement,
+                  const char* contrast,
+                  const char* arm,
+                  SeedValues (*values)(const Results&)) {
+  return {
+      .name = name,
+      .items = {"switchback/figure-2"},
+      .statement = statement,
+      .contrast = fmt::format(
+          "{}, in powers of two; E|x_k| of bf16, tower of images if there is one", contrast),
+      .margin = Margin{1, "doublings", "It costs a format one of its exponents."},
+      .diverged = Diverged::kMissing,
+      .evidence =
+          [=](const Results& results) {
+            const SeedValues doublings = values(results);
+            if (!doublings.empty()) return AgainstReference(arm, doublings, 0);
+            return NotTestedBecause("no features of bf16 with these interventions were recorded");
+          },
+      .obstacle = [](const Results& results) { return StressOf(results.settings); }};
 }
 
 }  // namespace
 
-std::vector<ClaimSpec> Claims() {
-  return {Diverges(kNone,
-                   "fp8 with tensor-wise quantisation \"and no further modifications\" \"slowly "
-                   "diverges\" (Section 2.3, Figure 2, left)."),
-          Diverges("clip", "Adding gradient clipping \"also diverges\" (Section 2.3, Figure 2)."),
-          Diverges("qk-norm", "Adding KQ layernorm \"also diverges\" (Section 2.3, Figure 2)."),
-          LayerScaleTrains(),
-          FeaturesGrow(),
-          LayerScaleKeepsFeaturesSmall(),
-          Behind(kNone, kFp8),
-          Behind("clip", kFp8),
-          Behind("qk-norm", kFp8),
-          Behind(kNone, kPoorest),
-          LayerScaleRescuesPoorest(),
-          Remainder()};
+Frame OfArm(const Frame& frame, const std::string& intervention, const std::string& format) {
+  return frame.Where("intervention", intervention).Where("format", format);
+}
+Frame OfTower(const Frame& features) {
+  const Frame images = features.Where("tower", "image");
+  return images.Empty() ? features : images;
+}
+Frame AfterLastBlock(const Frame& features) {
+  double last = 0;
+  for (const double block : features.Numbers("block")) last = std::max(last, block);
+  return features.Where("block", last);
 }
 
-std::string Notes(const Settings& settings, const Tables& tables) {
-  const Frame outcomes = tables.at(std::string(kOutcomesTable));
+std::string StressOf(const Settings& settings) {
+  std::string text;
+  if (!settings.Get("plant-point").empty()) {
+    text = fmt::format("not as in the paper: {} is added to channel {} at {}",
+                       settings.Get("plant-value"),
+                       settings.Get("plant-channel"),
+                       settings.Get("plant-point"));
+  }
+  if (settings.GetDouble("input-tail", 0, std::numeric_limits<double>::max()) != 0) {
+    text += fmt::format("{}pixels are stretched by {}",
+                        text.empty() ? "not as in the paper: " : ", ",
+                        settings.Get("input-tail"));
+  }
+  return text;
+}
+
+// Compares trainings of a format and of bf16. Other formats are left out: trainings that have
+// collapsed do not scatter, and would make the pooled variance too small.
+Evidence Compare(const Results& results,
+                 const ClaimRow&,
+                 const std::vector<ArmContrast>& contrasts) {
+  if (std::string why = WhyNoEvidence(results); !why.empty()) return NotTestedBecause(why);
+  std::vector<std::string> formats = {kBf16}, interventions;
+  for (const auto& [arm, weight] : contrasts.front()) {
+    formats.push_back(arm[1]);
+    if (std::ranges::count(interventions, arm[0]) == 0) interventions.push_back(arm[0]);
+  }
+  const Frame pool = results.Of("final").Where([&](const Frame& run) {
+    return std::ranges::count(formats, run.Text("format")) > 0 &&
+           run.Text("intervention") != kUnstressed;
+  });
+  std::ranges::sort(interventions, std::greater<>());  // none before layer-scale
+  for (const std::string& intervention : interventions) {
+    const Frame bf16 = OfArm(pool, intervention, kBf16);
+    if (bf16.Empty() || !bf16.Where([](const Frame& run) { return Failed(run); }).Empty()) {
+      return NotTestedBecause("bf16 itself fails or was not trained with " +
+                              fmt::format("{}", fmt::join(interventions, ", ")));
+    }
+  }
+  Evidence evidence = CompareArms(results, pool, contrasts, [](const Frame& run) {
+    return run.Text("status") == "finished" ? run.Number("valid_loss") : kInfinity;
+  });
+  evidence.diverged_value = pool.Mean("start_loss");
+  evidence.parameters = ParametersOf(results);
+  evidence.measured = StressOf(results.settings);
+  return evidence;
+}
+
+std::vector<ClaimRow> ClaimRows() {
+  return {
+      Diverges(kNone,
+               "fp8 with tensor-wise quantisation \"and no further modifications\" \"slowly "
+               "diverges\" (Section 2.3, Figure 2, left)."),
+      Diverges(kClip, "Adding gradient clipping \"also diverges\" (Section 2.3, Figure 2)."),
+      Diverges(kQkNorm, "Adding KQ layernorm \"also diverges\" (Section 2.3, Figure 2)."),
+      {.name = "layer-scale-trains",
+       .statement =
+           "With layer-scale that starts at zero, fp8 \"trains without diverging\" where it "
+           "diverges otherwise (Section 2.3, Figure 2, left).",
+       .contrast = "valid_loss of e4m3fn/e5m2 with layer-scale minus that without intervention; a "
+                   "training that diverged has the loss of the start",
+       .side = -1,
+       .scale = kLargeScale,
+       .arms = {{At(kScale, kFp8), 1}, {At(kNone, kFp8), -1}},
+       .obstacle = OutOfReach},
+      Features("features-grow",
+               "\"Without the intervention, the average feature magnitude becomes large for later "
+               "blocks\" (Figure 2, right).",
+               "last block over first block at the end, no intervention",
+               "last over first block",
+               GrowthOverBlocks),
+      Features("layer-scale-keeps-features-small",
+               "\"Zero-init layer scale prevents high feature magnitudes\" (Figure 2, right).",
+               "no intervention over layer-scale, last block, at the validation loss that both "
+               "trainings of a seed reach",
+               "none over layer-scale",
+               NoneOverLayerScale),
+      Behind(kNone, kFp8, "fp8"),
+      Behind(kClip, kFp8, "fp8"),
+      Behind(kQkNorm, kFp8, "fp8"),
+      Behind(kNone, kPoorest, "e2m3 in place of fp8"),
+      {.name = "layer-scale-rescues-e2m3",
+       .statement = "Layer-scale rescues trainings that fail otherwise, here in e2m3.",
+       .contrast = "valid_loss of e2m3 with layer-scale minus that without intervention",
+       .side = -1,
+       .primary = false,
+       .arms = {{At(kScale, kPoorest), 1}, {At(kNone, kPoorest), -1}}},
+      {.name = "remainder-is-layer-scale",
+       .statement =
+           "The difference that remains between fp8 with layer-scale and bf16 \"is primarily "
+           "because of layerscale\" (Section 2.3).",
+       .contrast = "valid_loss that layer-scale adds to bf16, minus what e4m3fn/e5m2 adds to that",
+       .primary = false,
+       .arms = {{At(kScale, kBf16), 2}, {At(kNone, kBf16), -1}, {At(kScale, kFp8), -1}}}};
+}
+
+std::string Notes(const Results& results) {
   double diverged = 0, collapsed = 0;
-  for (const double number : outcomes.Numbers("diverged")) diverged += number;
-  for (const double number : outcomes.Numbers("collapsed")) collapsed += number;
-  const std::string stress = StressOf(settings);
+  for (const double number : results.Of("outcomes").Numbers("diverged")) diverged += number;
+  for (const double number : results.Of("outcomes").Numbers("collapsed")) collapsed += number;
+  const std::string stress = StressOf(results.settings);
   return fmt::format(
       "{}{}{:g} trainings diverged and {:g} collapsed (their validation loss is less than {:g} % "
       "below that of a model that guesses at random), over all formats and interventions.",

@@ -1,21 +1,26 @@
-// Definition of the experiment `fp8-interventions`: description, trials.
 #include "experiments/fp8_interventions/fp8_interventions.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <limits>
+#include <utility>
 
-#include "experiments/core/training_of_row.h"
-#include "experiments/shared/training.h"
+#include "experiments/shared/linear_variant.h"
+#include "experiments/shared/special_values.h"
+#include "experiments/study/lines.h"
+#include "experiments/study/outcomes.h"
 #include "numsim/base/error.h"
-#include "numsim/train/trainer.h"
+#include "numsim/formats/format_names.h"
+#include "numsim/formats/format_table.h"
 
 namespace numsim::experiments {
 namespace fp8_interventions {
 namespace {
 
-constexpr std::string_view kDescription =
+using namespace study;
+
+constexpr const char* kDescription =
     "Trains a CLIP with all its linear layers tensor-wise: in all three GEMMs, inputs, weights\n"
     "and gradients are quantised to the given formats with one scale per tensor. Interventions,\n"
     "alone or joined by '+', are compared with no intervention and with bf16:\n"
@@ -45,96 +50,362 @@ constexpr std::string_view kDescription =
     "Planted activations and stretched inputs are not as in the paper: what a run finds with\n"
     "them is exploratory.";
 
-// Names the option in an error about a configuration key `stress.*`, which option --plant-* sets.
-KeyError OfStress(const KeyError& error) {
-  constexpr std::string_view kSection = "stress.";
-  if (!error.key().starts_with(kSection)) return error;
-  return {"--plant-" + error.key().substr(kSection.size()), error.text()};
+constexpr const char* kFixed = R"(
+[linear]
+high_precision = "bf16"
+[optimizer]
+clip_norm = 0
+)";
+constexpr const char* kQuick = R"(
+[model]
+layers = 6
+text_layers = 2
+width = 32
+heads = 1
+patch = 4
+patch_dropout = 0.5
+context = 64
+[train]
+batch = 32
+steps = 300
+valid_batches = 8
+diverged_above = 2
+[schedule]
+peak = 3e-3
+warmup = 60
+final = 0
+[optimizer]
+kind = "stable-adamw"
+epsilon = 1e-6
+beta2 = 0.99
+weight_decay = 0.2
+[storage]
+activations = "bf16"
+[study]
+interventions = "none,clip,qk-norm,layer-scale"
+formats = "e4m3fn/e5m2,e3m2,e2m3"
+clip-norm = 1
+scaled-branches = "yes"
+model = "clip"
+captions = ""
+shapes = 4096
+image = 16
+text = ""
+text-size = 1048576
+plant-point = ""
+plant-channel = 3
+plant-value = 500
+input-tail = 0
+stress-chosen-on = ""
+records = 30
+snapshots = 10
+)";
+constexpr const char* kSmall = R"(
+[model]
+layers = 12
+text_layers = 4
+width = 64
+heads = 2
+[train]
+steps = 600
+[schedule]
+peak = 2e-3
+warmup = 120
+[study]
+interventions = "none,clip,qk-norm,layer-scale,qk-norm+layer-scale"
+formats = "e4m3fn/e5m2,bnb-e4m3/bnb-e5m2,e3m3:inf=none,nan=none,e4m2:inf=none,nan=none,e3m2,e2m3"
+shapes = 8192
+)";
+constexpr const char* kPaper = R"(
+[model]
+layers = 24
+text_layers = 12
+width = 1024
+heads = 16
+patch = 8
+context = 2048
+[train]
+batch = 4096
+steps = 20000
+[schedule]
+peak = 2e-3
+warmup = 5000
+[study]
+formats = "e4m3fn/e5m2,bnb-e4m3/bnb-e5m2,e3m3:inf=none,nan=none,e4m2:inf=none,nan=none,e3m2,e2m3"
+shapes = 131072
+image = 64
+text-size = 67108864
+plant-value = 0
+records = 200
+snapshots = 50
+)";
+
+constexpr double kLargest = std::numeric_limits<double>::max();
+
+// ---- what differs
+
+std::vector<Setting> OwnSettings() {
+  return {
+      ModelSetting({"clip", "vit", "llama"}),
+      {.name = "clip-norm",
+       .help = "largest norm of gradients under the intervention clip",
+       .limits = Limits{1e-9, 1e9, false}},
+      {.name = "plant-point",
+       .help = "tensor names at which a massive activation is planted ('*' matches any characters; "
+               "see docs/training.md); empty: none",
+       .choices = {{""}},
+       .keys = {"stress.point=$", "stress.channel=$plant-channel", "stress.value=$plant-value"}},
+      {.name = "plant-channel",
+       .help = "channel of the planted activation",
+       .limits = Limits{0, 1 << 16}},
+      {.name = "plant-value",
+       .help = "value that is added to that channel",
+       .limits = Limits{-kLargest, kLargest, false}},
+      {.name = "input-tail",
+       .help = "replace pixels x by sinh(tail x) / tail; 0: unchanged",
+       .keys = {"stress.input_tail=$"},
+       .limits = Limits{0, kLargest, false}},
+      {.name = "stress-chosen-on",
+       .help = "seeds on which planted value and tail were chosen, separated by commas; empty: not "
+               "stated, so that the run is no evidence"}};
 }
 
-void CheckOptions(const Settings& settings) {
-  const int64_t steps = settings.GetInteger("steps", 10, kMostSteps);
-  settings.GetInteger("records", 2, steps);
-  settings.GetInteger("snapshots", 1, steps);
-  settings.GetInteger("warmup", 0, steps);
-  if (!settings.Get("stress-chosen-on").empty()) {
+// Returns the name of a format in the tables: e3m2fn and e2m3fn have their shorter names of OCP.
+std::string FormatName(const std::string& text) {
+  const std::string name = ParseFormat(text).name;
+  return name == "e3m2fn" || name == "e2m3fn" ? name.substr(0, 4) : name;
+}
+
+Choice TensorWise(const std::string& text) {
+  try {
+    const VariantFormats formats = SplitFormats(text);
+    const std::string forward = FormatName(formats.format);
+    const std::string gradient =
+        formats.gradient_format.empty() ? forward : FormatName(formats.gradient_format);
+    if (forward == kBf16 && gradient == kBf16) return {kBf16};
+    const LinearOptions options{.kind = "tensor-wise",
+                                .format = ParseFormat(forward).name,
+                                .gradient_format = ParseFormat(gradient).name,
+                                .high_precision = kBf16};
+    MakeLinearRecipe(options);
+    return {forward == gradient ? forward : forward + "/" + gradient,
+            {"linear.kind=tensor-wise",
+             "linear.format=" + options.format,
+             "linear.gradient_format=" + options.gradient_format}};
+  } catch (const Error& error) {
+    throw Error::Format("is not FORWARD[/GRADIENT]: {}", error.what());
+  }
+}
+
+std::vector<study::Axis> Axes() {
+  return {
+      {.name = "intervention",
+       .meaning = "none, or parts joined by '+'; unstressed: none, and no stress",
+       .choices = {{kNone, {}, true},
+                   {kClip, {"optimizer.clip_norm=$clip-norm"}},
+                   {kQkNorm, {"model.qk_norm=true"}},
+                   {kScale, {"model.layer_scale=0"}},
+                   {kUnstressed,
+                    {"stress.point=", "stress.channel=0", "stress.value=0", "stress.input_tail=0"},
+                    true,
+                    true}},
+       .joined = true,
+       .options = {"interventions"},
+       .help =
+           "interventions, separated by commas: clip, qk-norm, layer-scale, or several joined by "
+           "'+'; none is always included",
+       .baseline = kNone},
+      {.name = "format",
+       .meaning = "FORWARD[/GRADIENT] of tensor-wise layers; bf16: the baseline",
+       .other = TensorWise,
+       .options = {"formats"},
+       .help =
+           "formats FORWARD[/GRADIENT] of tensor-wise layers, separated by commas; bf16 is always "
+           "included",
+       .baseline = kBf16,
+       .split = SplitFormatList}};
+}
+
+// Adds the control that shows whether a stress harms bf16 itself.
+std::vector<Arm> ArmsWithControl(const Study& study, const Settings& settings) {
+  const std::string& seeds = settings.Get("stress-chosen-on");
+  if (!seeds.empty()) {
     settings.GetIntegers("stress-chosen-on", 0, std::numeric_limits<int64_t>::max());
   }
-  const TrainConfig config = ConfigOf(settings, {}, kBaseline, settings.seed);
-  try {
-    CheckTraining(settings, config);
-    // The constructor checks that the tensor of --plant-point exists.
-    if (!config.stress.point.empty()) Trainer(config, OpenData(config.data));
-  } catch (const KeyError& error) {
-    throw OfStress(error);
+  std::vector<Arm> arms = AllArms(study, settings);
+  if (!StressOf(settings).empty()) arms.insert(arms.begin(), {kUnstressed, kBf16});
+  return arms;
+}
+
+Keys TensorsEvery(const Settings& settings, const Arm&) {
+  const int64_t steps = settings.GetInteger("steps", 1, kMostSteps);
+  const int64_t every = steps / settings.GetInteger("snapshots", 1, kMostSteps);
+  return {fmt::format("telemetry.tensors_every={}", std::max<int64_t>(1, every))};
+}
+
+// Until November 2026, e3m3 and e4m2 were formats without infinity and NaN in this experiment alone;
+// e3m2 and e2m3 were those of OCP.
+std::string FromFormerName(std::string_view word, bool has_keys) {
+  if (has_keys) return numsim::FromFormerNames(word);
+  if (word == "e3m3" || word == "e4m2") return std::string(word) + ":inf=none,nan=none";
+  return word == "e3m2" || word == "e2m3" ? std::string(word) : numsim::FromFormerNames(word);
+}
+
+// ---- figures
+
+// Returns lines of E|x_k| over blocks, of the rows of one moment.
+Lines FeatureLines(const char* moment, std::function<Frame(const Results&, const Frame&)> rows) {
+  return {.name = "fp8-features",
+          .title = "Mean magnitude of the residual stream after each block, tower of the {tower}s",
+          .table = "features",
+          .panel = "format",
+          .line = "intervention",
+          .x = "block",
+          .y = "mean_abs",
+          .x_label = "block k",
+          .y_label = "E|x_k|",
+          .log10 = true,
+          .markers = true,
+          .panel_title =
+              [=](const std::string& format) { return format + ", " + moment + " of training"; },
+          .rows = std::move(rows)};
+}
+
+std::vector<std::string> LowFormats(const Frame& frame) {
+  std::vector<std::string> formats = frame.Distinct("format");
+  std::erase(formats, kBf16);
+  return formats;
+}
+
+Figure Underflow(const Results& results) {
+  const Frame table = results.Of("quantised");
+  Figure figure{
+      "fp8-underflow", "Elements that underflow to zero, mean over layers", 2, {}, "quantised.csv"};
+  for (const std::string& format : LowFormats(table)) {
+    Panel& panel = figure.panels.emplace_back();
+    panel.title = format;
+    panel.x = AxisOf(table, "step", "step");
+    panel.y = {.label = "share of elements stored as zero", .log10 = true, .low = 1e-6, .high = 1};
+    for (const char* const intervention : {kNone, kScale}) {
+      int style = 0;
+      for (const std::string& operand : table.Distinct("operand")) {
+        Series series =
+            Line(OfArm(table, intervention, format).Where("operand", operand), "step", "underflow");
+        series.style = style++;
+        series.dashed = intervention == std::string_view(kScale);
+        series.label = operand + ", " + intervention;
+        if (!series.x.empty()) panel.series.push_back(std::move(series));
+      }
+    }
   }
+  return figure;
 }
 
-std::vector<TrainingOfRow> TrainingsOf(const Settings& settings, const Trial& trial) {
-  const Intervention intervention = ParseIntervention(trial.parameters.at("intervention"));
-  const Precision precision = ParsePrecision(trial.parameters.at("format"));
-  return {{{intervention.Text(), precision.Text(), trial.seed},
-           ConfigOf(settings, intervention, precision, trial.seed)}};
-}
-
-// Returns "clip, 6 layers, width 32, 300 steps".
-std::string Scale(const Settings& settings, const Tables&) {
-  return fmt::format("{}, {} layers, width {}, {} steps",
-                     settings.Get("model"),
-                     settings.Get("layers"),
-                     settings.Get("width"),
-                     settings.Get("steps"));
+std::vector<std::function<Figure(const Results&)>> Figures() {
+  return {
+      LossFigure("fp8-loss",
+                 "Training loss by intervention",
+                 "format",
+                 "intervention",
+                 [](const std::string& format) {
+                   return format == kBf16 ? format : "tensor-wise " + format;
+                 }),
+      Draw(FeatureLines("start",
+                        [](const Results&, const Frame& rows) {
+                          return OfTower(rows).Where("step", 0).Where("format", kBf16);
+                        })),
+      Draw(FeatureLines("end",
+                        [](const Results& results, const Frame& rows) {
+                          return LastSteps(results, OfTower(rows));
+                        })),
+      Draw({.name = "fp8-progress",
+            .title = "Mean magnitude after the last block as the loss falls (from right to left), "
+                     "tower of the {tower}s",
+            .table = "features",
+            .panel = "format",
+            .line = "intervention",
+            .x = "valid_loss",
+            .y = "mean_abs_rest",
+            .x_label = "validation loss, nats",
+            .y_label = "E|x_k|",
+            .log10 = true,
+            .markers = true,
+            .columns = 1,
+            .by = "step",
+            .rows =
+                [](const Results&, const Frame& rows) {
+                  return AfterLastBlock(OfTower(rows)).Where("format", kBf16);
+                }}),
+      GapFigure("fp8-ladder",
+                "Validation loss minus that of bf16 with the same intervention; infinite: diverged",
+                "format",
+                "intervention"),
+      Underflow};
 }
 
 }  // namespace
-
-std::vector<Trial> Trials(const Settings& settings) {
-  const std::vector<Intervention> interventions = InterventionsOf(settings);
-  const std::vector<Precision> precisions = PrecisionsOf(settings);
-  CheckOptions(settings);
-  std::vector<Trial> trials;
-  const auto add = [&](const Intervention& intervention, const Precision& precision) {
-    for (int i = 0; i < settings.seeds; ++i) {
-      const uint64_t seed = settings.seed + static_cast<uint64_t>(i);
-      trials.push_back(
-          {.label = fmt::format("{} {} seed={}", precision.Text(), intervention.Text(), seed),
-           .seed = seed,
-           .parameters = {{"intervention", intervention.Text()}, {"format", precision.Text()}}});
-    }
-  };
-  if (!StressOf(settings).empty()) add(kUnstressed, kBaseline);
-  for (const Precision& precision : precisions) {
-    for (const Intervention& intervention : interventions) add(intervention, precision);
-  }
-  return trials;
-}
-
 }  // namespace fp8_interventions
 
-Experiment Fp8Interventions() {
+study::Study Fp8InterventionsStudy() {
   using namespace fp8_interventions;
-  Experiment experiment;
-  experiment.name = "fp8-interventions";
-  experiment.title = "what keeps tensor-wise low precision from failing";
-  experiment.reproduces = "Figure 2, Section 2.3 of [SwitchBack]";
-  experiment.description = kDescription;
-  experiment.options = Options();
-  experiment.presets = {{"quick", 3, 145}, {"small", 3}, {"paper", 3}};
-  experiment.tables = TableSpecs();
-  experiment.trials = Trials;
-  experiment.run = Measure;
-  experiment.rows = {.table = std::string(kFinalTable),
-                     .key = {"intervention", "format", "seed"},
-                     .texts = {"tower", "operand"},
-                     .trainings = TrainingsOf};
-  experiment.derive = Derive;
-  experiment.figures = Figures;
-  experiment.claims = Claims();
-  experiment.paper_settings = PaperSettings();
-  experiment.scale = Scale;
-  experiment.notes = Notes;
-  experiment.from_former_names = FromFormerNames;
-  return experiment;
+  return {
+      .name = "fp8-interventions",
+      .title = "what keeps tensor-wise low precision from failing",
+      .reproduces = "Figure 2, Section 2.3 of [SwitchBack]",
+      .description = kDescription,
+      .fixed = kFixed,
+      .presets = {{"quick", kQuick, 3, 145}, {"small", kSmall, 3}, {"paper", kPaper, 3}},
+      .settings = OwnSettings(),
+      .axes = Axes(),
+      .computed = TensorsEvery,
+      .arms = ArmsWithControl,
+      .label = "{format} {intervention}",
+      .arm_text = "{intervention} / {format}",
+      .scale = "{model}, {layers} layers, width {width}, {steps} steps",
+      .probes = {Curves(),
+                 EndOfTraining("final",
+                               {StatusColumn(),
+                                StepsColumn(),
+                                ChanceLossColumn(),
+                                StartLossColumn(),
+                                TrainLossColumn(),
+                                ValidLossColumn(),
+                                ZeroShotColumn()}),
+                 ResidualStream(),
+                 QuantizedOperands()},
+      .texts = {"tower", "operand"},
+      .derived = {Outcomes({{"gap",
+                             "valid_loss minus that of bf16 with this intervention, paired by seed",
+                             {"format"}},
+                            {"gap_none",
+                             "valid_loss minus that of bf16 without intervention, paired by seed",
+                             {"format", "intervention"}}})},
+      .claims = ClaimRows(),
+      .common = {.items = {"switchback/figure-2", "switchback/section-2.3"},
+                 .scale =
+                     "The paper: CLIP ViT-Large, 20,000 steps of 16,384 images. A run states its "
+                     "own size.",
+                 .margin = LossMargin("nats"),
+                 .diverged = Diverged::kAsValue,
+                 .compare = Compare},
+      .figures = Figures(),
+      .paper_settings =
+          {{"plant-point",
+            "",
+            "no such thing in the paper",
+            "It makes small models fail; what is found with it is exploratory."},
+           {"input-tail", "0", "no such thing in the paper", "As for --plant-point."},
+           {"",
+            "The paper's products are computed in float16 from fp8 values of bitsandbytes",
+            "Section 2.3",
+            "Here operands are OCP's E4M3 and E5M2, unless --formats has others, and activations are "
+            "stored as --storage says."}},
+      .notes = Notes,
+      .from_former_names = [](const std::string& text) {
+        return ReplaceFormatNames(text, FromFormerName);
+      }};
 }
+
+Experiment Fp8Interventions() { return study::MakeExperiment(Fp8InterventionsStudy()); }
 
 }  // namespace numsim::experiments

@@ -2,6 +2,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <map>
 #include <string>
@@ -74,7 +75,7 @@ class Fp8Claims : public ::testing::Test {
   std::string VerdictOf(const std::string& name) { return results_.VerdictOf(name); }
   std::string ReasonOf(const std::string& name) { return results_.ClaimOf(name).result.reason; }
   Frame OutcomeOf(const std::string& intervention, const std::string& format) {
-    return Select(results_.Of("outcomes"), intervention, format);
+    return OfArm(results_.Of("outcomes"), intervention, format);
   }
 
   static constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
@@ -335,7 +336,7 @@ TEST_F(Fp8ClaimsUnderStress, AreNotThoseOfThePaper) {
     EXPECT_THAT(ReasonOf(name), StartsWith("not as in the paper: 500 is added to channel 3"));
   }
   EXPECT_EQ(VerdictOf("fp8-none-behind"), "supported");
-  EXPECT_THAT(Notes(results_.settings(), results_.Finish()),
+  EXPECT_THAT(results_.experiment().notes(results_.settings(), results_.Finish()),
               AllOf(HasSubstr("exploratory"), HasSubstr("0 trainings diverged and 3 collapsed")));
 }
 
@@ -343,10 +344,11 @@ TEST_F(Fp8Claims, LadderDrawsTheGapsAsTheyAreInTheOrderOfTheFormats) {
   Add("none", "bf16", {2, 2.02, 1.98});
   Add("none", "e3m3", {2.5, 2.52, 2.48});
   Add("none", "e2m3", {4, 4, 4});
-  const std::vector<Figure> figures = Figures(results_.settings(), results_.Finish());
-  ASSERT_EQ(figures.size(), 5u);
-  EXPECT_EQ(figures[3].name, "fp8-ladder");
-  const Panel& panel = figures[3].panels.at(0);
+  const std::vector<Figure> figures =
+      results_.experiment().figures(results_.settings(), results_.Finish());
+  const auto ladder = std::ranges::find(figures, "fp8-ladder", &Figure::name);
+  ASSERT_NE(ladder, figures.end());
+  const Panel& panel = ladder->panels.at(0);
   EXPECT_EQ(panel.title, "formats: 1 e3m3, 2 e2m3");
   const Series& none = panel.series.at(0);
   EXPECT_EQ(none.label, "none");

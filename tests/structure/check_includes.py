@@ -56,7 +56,8 @@ FOLDERS = {
 }
 
 # What a folder of experiments may include of experiments beside itself.
-EXPERIMENT_FOLDERS = {"core": set(), "shared": {"core"}}  # all others: {"core", "shared"}
+# All folders that are not listed: {"core", "shared", "study"}
+EXPERIMENT_FOLDERS = {"core": set(), "shared": {"core"}, "study": {"core", "shared"}}
 
 # What the top-level directories may include of the repository (numsim stands for the library).
 TOP = {
@@ -268,7 +269,7 @@ def check_experiment(path, included):
     parts, others = path.split("/"), included.split("/")
     if len(parts) < 3 or len(others) < 3:  # the list of all experiments
         return None if len(parts) < 3 else f"{parts[1]} may not include {included}"
-    allowed = EXPERIMENT_FOLDERS.get(parts[1], {"core", "shared"}) | {parts[1]}
+    allowed = EXPERIMENT_FOLDERS.get(parts[1], {"core", "shared", "study"}) | {parts[1]}
     return None if others[1] in allowed else f"{parts[1]} may not include {others[1]}"
 
 

@@ -176,8 +176,8 @@ def preset_seconds(root, preset):
     seconds = []
     for path in glob.glob(os.path.join(root, "experiments/*/*.cc")):
         with open(path, encoding="utf-8") as file:
-            found = re.search(r"experiment\.presets = \{(.*?)\};", file.read(), re.DOTALL)
-        entry = found and re.search(r'\{"%s", \d+(?:, (\d+))?' % preset, found.group(1))
+            found = re.search(r"\.presets = \{(.*?)\}\}[;,]\n", file.read(), re.DOTALL)
+        entry = found and re.search(r'\{"%s", (?:k\w+, )?\d+(?:, (\d+))?' % preset, found.group(1))
         if entry:
             seconds.append(int(entry.group(1) or 0))
     return seconds

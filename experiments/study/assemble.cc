@@ -1,0 +1,271 @@
+#include "experiments/study/assemble.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <limits>
+#include <sstream>
+
+#include "experiments/core/option_names.h"
+#include "numsim/base/nearest_name.h"
+#include "numsim/base/split_list.h"
+
+namespace numsim::experiments::study {
+namespace {
+
+constexpr std::string_view kStudySection = "study.";
+
+std::string_view Trimmed(std::string_view text) {
+  const size_t begin = text.find_first_not_of(' ');
+  if (begin == text.npos) return "";
+  return text.substr(begin, text.find_last_not_of(' ') + 1 - begin);
+}
+
+template <typename Row>
+const Row* Named(const std::vector<Row>& rows, const std::string& name) {
+  const auto found = std::ranges::find(rows, name, &Row::name);
+  return found == rows.end() ? nullptr : &*found;
+}
+
+// Returns the common setting that sets the key first.
+const Setting* SettingOfKey(const std::string& key) {
+  for (const Setting& setting : CommonSettings()) {
+    if (!setting.keys.empty() && setting.keys.front() == key + "=$") return &setting;
+  }
+  return nullptr;
+}
+
+const Setting* SettingNamed(const Study& study, const std::string& name) {
+  const Setting* const own = Named(study.settings, name);
+  return own != nullptr ? own : Named(CommonSettings(), name);
+}
+
+const Axis* AxisOfOption(const Study& study, const std::string& name) {
+  for (const Axis& axis : study.axes) {
+    if (std::ranges::count(axis.options, name) > 0) return &axis;
+  }
+  return nullptr;
+}
+
+std::string NamesOf(const std::vector<Choice>& choices) {
+  std::vector<std::string> names;
+  for (const Choice& choice : choices) names.push_back(choice.name);
+  return fmt::format("{}", fmt::join(names, ", "));
+}
+
+// Adds assignments of keys, and remembers the options that made them.
+class Assignments {
+ public:
+  explicit Assignments(const Settings& settings) : settings_(settings) {}
+
+  // Adds keys whose values may name options; "$" is `value`.
+  void Add(const Keys& keys, const std::string& value, const std::string& option) {
+    for (const std::string& assignment : keys) {
+      const size_t equals = assignment.find('=');
+      const std::string key = assignment.substr(0, equals);
+      const std::string text = assignment.substr(equals + 1);
+      if (text == "$") {
+        AddText(key, value, option);
+      } else if (text.starts_with('$')) {
+        AddText(key, settings_.Get(text.substr(1)), text.substr(1));
+      } else {
+        AddText(key, text, option);
+      }
+    }
+  }
+  void AddText(const std::string& key, const std::string& text, const std::string& option) {
+    // A path is text, whatever it looks like.
+    const bool path = key.ends_with("path") && text.find_first_of("'\"") == text.npos;
+    all_.push_back(path ? fmt::format("{}='{}'", key, text) : key + "=" + text);
+    option_of_[key] = option;
+  }
+  void AddGiven(const std::string& assignment) { all_.push_back(assignment); }
+
+  Assembled Take() {
+    Assembled assembled;
+    try {
+      SetConfigKeys(all_, assembled.config);
+    } catch (const Error& error) {
+      throw Renamed(error.what());
+    }
+    assembled.option_of = std::move(option_of_);
+    return assembled;
+  }
+
+ private:
+  // Returns the error "--set: KEY: ..." as one about the option that set the key.
+  Error Renamed(const std::string& message) const {
+    constexpr std::string_view kSet = "--set: ";
+    const size_t end = message.find(": ", kSet.size());
+    if (!message.starts_with(kSet) || end == message.npos) return Error(message);
+    const auto option = option_of_.find(message.substr(kSet.size(), end - kSet.size()));
+    if (option == option_of_.end() || option->second.empty()) return Error(message);
+    return Error::Format(
+        "--{} '{}'{}",
+        option->second,
+        settings_.options.contains(option->second) ? settings_.Get(option->second) : "",
+        message.substr(end));
+  }
+
+  const Settings& settings_;
+  std::vector<std::string> all_;
+  std::map<std::string, std::string> option_of_;
+};
+
+std::vector<std::string> GivenKeys(const Settings& settings) {
+  const std::string& keys = settings.Get(kKeysOption);
+  std::vector<std::string> assignments;
+  std::istringstream pieces(keys);
+  for (std::string piece; std::getline(pieces, piece, ';');) assignments.push_back(piece);
+  return assignments;
+}
+
+// Throws Error if the study sets a key that the user gave.
+void CheckGivenKeys(const Settings& settings, const TrainConfig& config) {
+  for (const std::string& assignment : GivenKeys(settings)) {
+    TrainConfig wanted = config;
+    SetConfigKeys({assignment}, wanted);
+    if (WriteTrainConfig(wanted) == WriteTrainConfig(config)) continue;
+    throw Error::Format("--set {}: the experiment sets this key itself", assignment);
+  }
+}
+
+void AddSetting(const Setting& setting, const Settings& settings, Assignments& assignments) {
+  const std::string& value = settings.Get(setting.name);
+  for (const Choice& choice : setting.choices) {
+    if (choice.name == value) return assignments.Add(choice.keys, value, setting.name);
+  }
+  if (setting.only_choices) {
+    throw NotOneOf("--" + setting.name, value, NamesOf(setting.choices));
+  }
+  assignments.Add(setting.keys, value, setting.name);
+}
+
+// Returns the option of an axis that lists a value, or else the first.
+std::string OptionWith(const Study& study,
+                       const Axis& axis,
+                       const Settings& settings,
+                       const std::string& value) {
+  for (const std::string& option : axis.options) {
+    const Setting* const single = SettingNamed(study, option);
+    if (single != nullptr && settings.Get(option) == value) return option;
+  }
+  return axis.options.empty() ? "" : axis.options.back();
+}
+
+void AddArm(const Study& study,
+            const Arm& arm,
+            const Settings& settings,
+            Assignments& assignments) {
+  for (size_t i = 0; i < study.axes.size(); ++i) {
+    const Choice choice = ChoiceOf(study.axes[i], arm.at(i));
+    assignments.Add(
+        choice.keys, choice.name, OptionWith(study, study.axes[i], settings, choice.name));
+  }
+}
+
+}  // namespace
+
+Texts AssignmentsOf(std::string_view toml) {
+  Texts assignments;
+  std::string section;
+  std::istringstream lines{std::string(toml)};
+  for (std::string text; std::getline(lines, text);) {
+    const std::string_view line = Trimmed(text);
+    if (line.empty() || line.starts_with('#')) continue;
+    const size_t equals = line.find('=');
+    if (line.starts_with('[') && line.ends_with(']')) {
+      section = line.substr(1, line.size() - 2);
+      continue;
+    }
+    if (equals == line.npos) throw Error::Format("a preset: '{}' is no assignment", line);
+    std::string_view value = Trimmed(line.substr(equals + 1));
+    if (value.size() >= 2 && value.starts_with('"') && value.ends_with('"')) {
+      value = value.substr(1, value.size() - 2);
+    }
+    assignments.emplace_back(fmt::format("{}.{}", section, Trimmed(line.substr(0, equals))), value);
+  }
+  return assignments;
+}
+
+OptionRow OptionOf(const Study& study, const std::string& key) {
+  const bool named = key.starts_with(kStudySection);
+  const std::string name = named ? key.substr(kStudySection.size()) : "";
+  const Setting* const setting = named ? SettingNamed(study, name) : SettingOfKey(key);
+  if (setting != nullptr) return {.name = setting->name, .setting = setting};
+  const Axis* const axis = AxisOfOption(study, name);
+  if (axis == nullptr) throw Error::Format("{}: a preset sets {}, no option", study.name, key);
+  return {.name = name, .axis = axis};
+}
+
+std::vector<OptionRow> OptionsOf(const Study& study) {
+  std::vector<OptionRow> rows;
+  for (const auto& [key, value] : AssignmentsOf(study.presets.front().toml)) {
+    rows.push_back(OptionOf(study, key));
+  }
+  return rows;
+}
+
+std::string Fill(std::string_view pattern,
+                 const std::function<std::string(const std::string&)>& value) {
+  std::string text;
+  while (!pattern.empty()) {
+    const size_t begin = std::min(pattern.find('{'), pattern.size());
+    text += pattern.substr(0, begin);
+    pattern.remove_prefix(begin);
+    if (pattern.empty()) break;
+    const size_t end = pattern.find('}');
+    NUMSIM_CHECK(end != pattern.npos, "{}", pattern);
+    text += value(std::string(pattern.substr(1, end - 1)));
+    pattern.remove_prefix(end + 1);
+  }
+  return text;
+}
+
+KeyError Assembled::About(const KeyError& error) const {
+  const auto option = option_of.find(error.key());
+  if (option == option_of.end() || option->second.empty()) return error;
+  return {"--" + option->second, error.text()};
+}
+
+Assembled Assemble(const Study& study, const Settings& settings, const Arm& arm, uint64_t seed) {
+  Assignments assignments(settings);
+  for (const std::string& given : GivenKeys(settings)) assignments.AddGiven(given);
+  for (const auto& [key, value] : AssignmentsOf(study.fixed)) assignments.AddText(key, value, "");
+  for (const OptionRow& row : OptionsOf(study)) {
+    if (row.setting != nullptr) AddSetting(*row.setting, settings, assignments);
+  }
+  AddArm(study, arm, settings, assignments);
+  if (study.computed) assignments.Add(study.computed(settings, arm), "", "");
+  assignments.AddText("train.seed", fmt::format("{}", seed), "");
+  assignments.AddText("train.valid_every", "0", "");
+  Assembled assembled = assignments.Take();
+  TrainConfig& config = assembled.config;
+  config.schedule.steps = config.train.steps;
+  config.telemetry.every = std::numeric_limits<uint64_t>::max();
+  CheckGivenKeys(settings, config);
+  return assembled;
+}
+
+void CheckSettings(const Study& study, const Settings& settings) {
+  for (const OptionRow& row : OptionsOf(study)) {
+    if (row.setting == nullptr || !row.setting->limits) continue;
+    const Setting& setting = *row.setting;
+    const std::string& value = settings.Get(setting.name);
+    if (std::ranges::count(setting.choices, value, &Choice::name) > 0) continue;
+    const Limits& limits = *setting.limits;
+    if (!limits.whole) {
+      settings.GetDouble(setting.name, limits.low, limits.high);
+      continue;
+    }
+    const auto low = static_cast<int64_t>(limits.low);
+    auto high = static_cast<int64_t>(limits.high);
+    for (const std::string& other : {setting.at_most, setting.part_of}) {
+      if (!other.empty()) high = settings.GetInteger(other, 1, kMostSteps);
+    }
+    settings.GetInteger(setting.name, low, high);
+  }
+}
+
+}  // namespace numsim::experiments::study

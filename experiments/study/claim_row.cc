@@ -1,0 +1,134 @@
+#include "experiments/study/claim_row.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "experiments/study/study.h"
+#include "numsim/base/error.h"
+#include "numsim/base/nearest_name.h"
+
+namespace numsim::experiments::study {
+namespace {
+
+// Returns the number of an axis. Throws Error if the study has none of that name.
+size_t NumberOf(const Study& study, const std::string& axis) {
+  const auto found = std::ranges::find(study.axes, axis, &Axis::name);
+  if (found != study.axes.end()) return static_cast<size_t>(found - study.axes.begin());
+  std::string names;
+  for (const Axis& one : study.axes) names += (names.empty() ? "" : ", ") + one.name;
+  throw NotOneOf("axis", axis, names);
+}
+
+// Throws Error naming claim and arm if the axes cannot make an arm of a claim.
+void CheckArms(const Study& study, const ClaimRow& claim) {
+  double sum = 0;
+  for (const auto& [picks, weight] : claim.arms) {
+    sum += weight;
+    std::string arm;
+    for (const Pick& pick : picks) arm += (arm.empty() ? "" : " / ") + pick.name;
+    try {
+      for (const Pick& pick : picks) {
+        const Axis& axis = study.axes[NumberOf(study, pick.axis)];
+        if (!pick.of) ChoiceOf(axis, pick.name);
+      }
+    } catch (const Error& error) {
+      throw Error::Format("claim {}/{}: arm '{}': {}", study.name, claim.name, arm, error.what());
+    }
+  }
+  if (claim.kind == ClaimKind::kDivergence || sum == 0) return;
+  throw Error::Format(
+      "claim {}/{}: the weights of its arms add up to {}, expected 0", study.name, claim.name, sum);
+}
+
+Evidence EvidenceOf(const Results& results, const ClaimRow& claim) {
+  if (claim.obstacle) {
+    const std::string why = claim.obstacle(results);
+    if (!why.empty()) return NotTestedBecause(why);
+  }
+  if (claim.evidence) return claim.evidence(results);
+  ArmContrast contrast;
+  for (const auto& [picks, weight] : claim.arms) {
+    contrast.emplace_back(results.ArmOf(picks), weight);
+  }
+  const Claims& common = results.study.common;
+  if (common.compare) return common.compare(results, claim, {contrast});
+  const Frame pool = results.Of(results.study.runs).Where([&](const Frame& run) {
+    return std::ranges::any_of(
+        contrast, [&](const auto& arm) { return !results.OfArm(run, arm.first).Empty(); });
+  });
+  return CompareArms(results, pool, {contrast}, claim.outcome ? claim.outcome : common.outcome);
+}
+
+}  // namespace
+
+Frame Results::OfArm(const Frame& frame, const Arm& arm) const {
+  return frame.Where([&](const Frame& row) {
+    for (size_t i = 0; i < arm.size(); ++i) {
+      if (row.Text(study.axes[i].name) != arm[i]) return false;
+    }
+    return true;
+  });
+}
+
+Arm Results::ArmOf(const Picks& picks) const {
+  Arm arm;
+  if (study.centre) {
+    arm = study.centre(settings);
+  } else {
+    for (const Axis& axis : study.axes) arm.push_back(axis.baseline);
+  }
+  for (const Pick& pick : picks) {
+    arm.at(NumberOf(study, pick.axis)) = pick.of ? pick.of(settings) : pick.name;
+  }
+  return arm;
+}
+
+Evidence CompareArms(const Results& results,
+                     const Frame& pool,
+                     const std::vector<ArmContrast>& contrasts,
+                     const std::function<double(const Frame& run)>& outcome) {
+  const auto text = [&](const Arm& arm) {
+    return ArmText(results.study, arm, results.study.arm_text);
+  };
+  Evidence evidence;
+  evidence.outcomes = OutcomesOf(
+      pool,
+      [&](const Frame& run) {
+        Arm arm;
+        for (const Axis& axis : results.study.axes) arm.push_back(run.Text(axis.name));
+        return text(arm);
+      },
+      outcome);
+  for (const ArmContrast& arms : contrasts) {
+    Contrast& contrast = evidence.contrasts.emplace_back();
+    for (const auto& [arm, weight] : arms) contrast.push_back({text(arm), weight});
+  }
+  return evidence;
+}
+
+std::vector<ClaimSpec> ClaimsOf(const std::shared_ptr<const Study>& study) {
+  std::vector<ClaimSpec> claims;
+  for (const ClaimRow& row : study->claims) {
+    CheckArms(*study, row);
+    ClaimSpec& claim = claims.emplace_back();
+    claim.id = study->name + "/" + row.name;
+    claim.items = row.items.empty() ? study->common.items : row.items;
+    claim.statement = row.statement;
+    claim.kind = row.kind;
+    claim.contrast = row.contrast;
+    claim.side = row.side;
+    claim.margin = row.margin.value_or(study->common.margin);
+    claim.diverged = row.diverged.value_or(study->common.diverged);
+    claim.papers_effect = row.papers_effect;
+    claim.scale = row.scale.empty() ? study->common.scale : row.scale;
+    claim.primary = row.primary;
+    claim.evidence = [study, row](const Settings& settings, const Tables& tables) {
+      return EvidenceOf({*study, settings, tables}, row);
+    };
+  }
+  return claims;
+}
+
+}  // namespace numsim::experiments::study

@@ -1,0 +1,89 @@
+// Claims of a study as rows: arms by the names of their choices, and what is compared.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "experiments/core/claim.h"
+#include "experiments/core/experiment.h"
+
+namespace numsim::experiments::study {
+
+struct Study;
+
+// The names of an arm's choices, in the order of the axes.
+using Arm = std::vector<std::string>;
+
+// A value of an axis in a claim: the name of a choice, which is checked when the study is built, or one
+// that settings decide.
+struct Pick {
+  std::string axis;
+  std::string name = {};
+  std::function<std::string(const Settings&)> of = {};
+};
+// An arm of a claim. Axes that are not named have the value of Study::centre.
+using Picks = std::vector<Pick>;
+
+// The results of a run, or those that a claim is judged on.
+struct Results {
+  const Study& study;
+  const Settings& settings;
+  const Tables& tables;
+
+  Frame Of(const std::string& table) const { return tables.at(table); }
+  // Returns the rows of an arm.
+  Frame OfArm(const Frame& frame, const Arm& arm) const;
+  Arm ArmOf(const Picks& picks) const;
+};
+
+// A contrast: arms with weights.
+using ArmContrast = std::vector<std::pair<Arm, double>>;
+
+struct ClaimRow {
+  std::string name;  // the id is STUDY/NAME
+  std::vector<std::string> items = {};
+  std::string statement;
+  std::string contrast;
+  ClaimKind kind = ClaimKind::kDifference;
+  int side = 1;
+  bool primary = true;
+  std::optional<Margin> margin = {};
+  double papers_effect = 0;
+  std::string scale = {};
+  std::optional<Diverged> diverged = {};
+
+  // The evidence: a contrast of arms, or a function.
+  std::vector<std::pair<Picks, double>> arms = {};
+  std::function<double(const Frame& run)> outcome = {};
+  std::function<Evidence(const Results&)> evidence = {};
+  // Returns why the run does not test the claim; "" if it does.
+  std::function<std::string(const Results&)> obstacle = {};
+};
+
+// The parts that the claims of a study have in common.
+struct Claims {
+  std::vector<std::string> items = {};
+  std::string scale = {};
+  Margin margin = {};
+  Diverged diverged = Diverged::kMissing;
+  std::function<double(const Frame& run)> outcome = {};
+  // Compares arms; empty: CompareArms on the runs of these arms.
+  std::function<Evidence(const Results&, const ClaimRow&, const std::vector<ArmContrast>&)>
+      compare = {};
+};
+
+// Returns evidence about contrasts of arms, by an outcome of the rows of `pool`; all arms there serve to
+// estimate the scatter.
+Evidence CompareArms(const Results& results,
+                     const Frame& pool,
+                     const std::vector<ArmContrast>& contrasts,
+                     const std::function<double(const Frame& run)>& outcome);
+
+// Returns the claims of a study. Throws Error naming claim and arm for an arm that the axes cannot make.
+std::vector<ClaimSpec> ClaimsOf(const std::shared_ptr<const Study>& study);
+
+}  // namespace numsim::experiments::study

@@ -1,0 +1,338 @@
+#include "experiments/study/study.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <memory>
+#include <utility>
+
+#include "experiments/core/option_names.h"
+#include "experiments/core/settings.h"
+#include "experiments/core/training_of_row.h"
+#include "experiments/study/assemble.h"
+#include "numsim/base/error.h"
+#include "numsim/base/nearest_name.h"
+#include "numsim/train/trainer.h"
+
+namespace numsim::experiments::study {
+namespace {
+
+using Shared = std::shared_ptr<const Study>;
+
+// ---- options
+
+// Returns the values of a preset by option, those of the first included.
+std::map<std::string, std::string> ValuesOfPreset(const Study& study, const StudyPreset& preset) {
+  std::map<std::string, std::string> values;
+  for (const StudyPreset* const one : {&study.presets.front(), &preset}) {
+    for (const auto& [key, value] : AssignmentsOf(one->toml)) {
+      values[OptionOf(study, key).name] = value;
+    }
+  }
+  return values;
+}
+
+// Fills in the value of an option under a preset.
+void SetValue(const std::string& preset, const std::string& value, Option& option) {
+  const bool same = value == option.quick;
+  if (preset == "small" || preset == "demo") {
+    NUMSIM_CHECK(same || !value.empty(), "{}: --{}", preset, option.name);
+    (preset == "small" ? option.small : option.demo) = same ? "" : value;
+  } else if (preset == "paper") {
+    option.paper = value;
+  } else if (preset != "quick") {
+    option.others[preset] = value;
+  }
+}
+
+Option MakeOption(const OptionRow& row) {
+  Option option;
+  option.name = row.name;
+  if (row.setting == nullptr) {
+    option.help = row.axis->help;
+    return option;
+  }
+  option.help = row.setting->help;
+  option.part_of = row.setting->part_of;
+  option.at_most = row.setting->at_most;
+  option.before = row.setting->before;
+  return option;
+}
+
+std::vector<Option> MakeOptions(const Study& study) {
+  std::vector<Option> options;
+  const auto first = ValuesOfPreset(study, study.presets.front());
+  for (const OptionRow& row : OptionsOf(study)) {
+    Option& option = options.emplace_back(MakeOption(row));
+    option.quick = option.paper = first.at(option.name);
+  }
+  for (const StudyPreset& preset : study.presets) {
+    const auto values = ValuesOfPreset(study, preset);
+    if (values.size() != options.size()) {
+      throw Error::Format("{}: preset {}: has other options than {}",
+                          study.name,
+                          preset.name,
+                          study.presets.front().name);
+    }
+    for (Option& option : options) SetValue(preset.name, values.at(option.name), option);
+  }
+  const auto of_axis = [&](const Option& option) {
+    return std::ranges::any_of(study.axes, [&](const Axis& axis) {
+      return std::ranges::count(axis.options, option.name) > 0;
+    });
+  };
+  std::stable_partition(
+      options.begin(), options.end(), of_axis);  // what a user is likely to look for
+  options.push_back(KeysOption());
+  return options;
+}
+
+// ---- trials
+
+// Checks configurations with their data, which are opened once.
+class Checker {
+ public:
+  void Check(const Assembled& assembled) {
+    try {
+      CheckTrainConfig(assembled.config);
+      TrainConfig fitted = assembled.config;
+      const std::shared_ptr<const DataSource>& data = Data(fitted);
+      FitToData(fitted, data->shape());
+      data->CheckBatch(fitted.train.batch, fitted.model.context);
+      // The constructor checks that the tensor of stress.point exists.
+      if (!fitted.stress.point.empty()) Trainer(assembled.config, data);
+    } catch (const KeyError& error) {
+      throw assembled.About(error);
+    }
+  }
+
+ private:
+  const std::shared_ptr<const DataSource>& Data(const TrainConfig& config) {
+    std::string text;
+    for (const ConfigKey& key : ConfigKeys(config)) {
+      if (key.name.starts_with("data.")) text += key.name + "=" + key.value + "\n";
+    }
+    std::shared_ptr<const DataSource>& data = data_[text];
+    if (data == nullptr) data = OpenData(config.data);
+    return data;
+  }
+
+  std::map<std::string, std::shared_ptr<const DataSource>> data_;
+};
+
+std::vector<Arm> ArmsOf(const Study& study, const Settings& settings) {
+  return study.arms ? study.arms(study, settings) : AllArms(study, settings);
+}
+
+std::vector<Trial> TrialsOf(const Study& study, const Settings& settings) {
+  CheckSettings(study, settings);
+  Checker checker;
+  std::vector<Trial> trials;
+  for (const Arm& arm : ArmsOf(study, settings)) {
+    const Assembled assembled = Assemble(study, settings, arm, settings.seed);
+    checker.Check(assembled);
+    std::map<std::string, std::string> parameters;
+    for (size_t i = 0; i < arm.size(); ++i) parameters[study.axes[i].name] = arm[i];
+    for (int i = 0; i < settings.seeds; ++i) {
+      const uint64_t seed = settings.seed + static_cast<uint64_t>(i);
+      trials.push_back({.label = fmt::format("{} seed={}", ArmText(study, arm, study.label), seed),
+                        .seed = seed,
+                        .parameters = parameters,
+                        .cost = study.cost ? study.cost(assembled.config) : 1});
+    }
+  }
+  return trials;
+}
+
+std::vector<TrainingOfRow> TrainingsOf(const Study& study,
+                                       const Settings& settings,
+                                       const Trial& trial) {
+  const Arm arm = ArmOf(study, trial);
+  Row key(arm.begin(), arm.end());
+  key.emplace_back(trial.seed);
+  return {{std::move(key), ConfigOf(study, settings, arm, trial.seed)}};
+}
+
+// ---- tables and figures
+
+std::vector<TableSpec> TablesOf(const Study& study) {
+  std::vector<Column> arm;
+  for (const Axis& axis : study.axes) arm.push_back({axis.name, axis.meaning});
+  std::vector<Column> key = arm;
+  key.push_back({"seed", "seed of weights and batches"});
+  std::vector<TableSpec> tables;
+  for (const ProbeSpec& probe : study.probes) {
+    for (const MeasuredTable& table : probe.tables) {
+      tables.push_back({.name = table.name, .columns = Joined(key, table.columns)});
+    }
+  }
+  for (const DerivedTable& table : study.derived) {
+    tables.push_back(
+        {.name = table.name,
+         .derived = true,
+         .columns = Joined(table.of_arms ? arm : std::vector<Column>(), table.columns)});
+  }
+  return tables;
+}
+
+void Derive(const Study& study, const Settings& settings, Tables& tables) {
+  for (const DerivedTable& derived : study.derived) {
+    tables.at(derived.name).rows = derived.rows({study, settings, tables});
+  }
+}
+
+// Returns the figures that have panels; successive ones of the same name are one.
+std::vector<Figure> FiguresOf(const Study& study, const Settings& settings, const Tables& tables) {
+  std::vector<Figure> figures;
+  for (const auto& draw : study.figures) {
+    Figure figure = draw({study, settings, tables});
+    if (figure.panels.empty()) continue;
+    if (figures.empty() || figures.back().name != figure.name) {
+      figures.push_back(std::move(figure));
+      continue;
+    }
+    for (Panel& panel : figure.panels) figures.back().panels.push_back(std::move(panel));
+  }
+  return figures;
+}
+
+RowsOfTrainings RowsOf(const Shared& study) {
+  RowsOfTrainings rows;
+  rows.table = study->runs;
+  for (const Axis& axis : study->axes) rows.key.push_back(axis.name);
+  rows.key.emplace_back("seed");
+  rows.texts = study->texts;
+  rows.whole = true;
+  rows.trainings = [study](const Settings& settings, const Trial& trial) {
+    return TrainingsOf(*study, settings, trial);
+  };
+  return rows;
+}
+
+// Returns the joined choices in the order of the axis.
+Choice JoinedChoice(const Axis& axis, const std::string& text) {
+  std::vector<bool> has(axis.choices.size());
+  for (size_t begin = 0; begin <= text.size();) {
+    const size_t end = std::min(text.find('+', begin), text.size());
+    const std::string name = text.substr(begin, end - begin);
+    const auto choice = std::ranges::find(axis.choices, name, &Choice::name);
+    if (choice == axis.choices.end() || choice->alone || choice->hidden) {
+      throw Error::Format("'{}' in '{}' is none of those that may be joined", name, text);
+    }
+    has[static_cast<size_t>(choice - axis.choices.begin())] = true;
+    begin = end + 1;
+  }
+  Choice joined;
+  for (size_t i = 0; i < has.size(); ++i) {
+    if (!has[i]) continue;
+    joined.name += (joined.name.empty() ? "" : "+") + axis.choices[i].name;
+    joined.keys.insert(joined.keys.end(), axis.choices[i].keys.begin(), axis.choices[i].keys.end());
+  }
+  return joined;
+}
+
+}  // namespace
+
+Choice ChoiceOf(const Axis& axis, const std::string& text) {
+  std::vector<std::string> names;
+  for (const Choice& choice : axis.choices) {
+    if (choice.name == text) return choice;
+    names.push_back(choice.name);
+  }
+  if (axis.joined && text.find('+') != text.npos) return JoinedChoice(axis, text);
+  if (axis.other) return axis.other(text);
+  throw NotOneOf(axis.name, text, fmt::format("{}", fmt::join(names, ", ")));
+}
+
+std::vector<std::string> ValuesOf(const Axis& axis, const Settings& settings) {
+  std::vector<std::string> values;
+  if (!axis.baseline.empty()) values.push_back(axis.baseline);
+  const std::string& option = axis.options.front();
+  for (const std::string& text : axis.split(settings.Get(option))) {
+    try {
+      const Choice choice = ChoiceOf(axis, text);
+      if (choice.hidden) throw Error("is trained by itself where it is needed");
+      std::string name = choice.name;
+      if (std::ranges::count(values, name) == 0) values.push_back(std::move(name));
+    } catch (const Error& error) {
+      throw Error::Format("--{} '{}': {}", option, text, error.what());
+    }
+  }
+  return values;
+}
+
+std::vector<Arm> AllArms(const Study& study, const Settings& settings) {
+  std::vector<Arm> arms = {Arm()};
+  for (auto axis = study.axes.rbegin(); axis != study.axes.rend(); ++axis) {
+    std::vector<Arm> longer;
+    for (const Arm& arm : arms) {
+      for (const std::string& value : ValuesOf(*axis, settings)) {
+        Arm& one = longer.emplace_back(Arm{value});
+        one.insert(one.end(), arm.begin(), arm.end());
+      }
+    }
+    arms = std::move(longer);
+  }
+  return arms;
+}
+
+Arm ArmOf(const Study& study, const Trial& trial) {
+  Arm arm;
+  for (const Axis& axis : study.axes) arm.push_back(trial.parameters.at(axis.name));
+  return arm;
+}
+
+TrainConfig ConfigOf(const Study& study, const Settings& settings, const Arm& arm, uint64_t seed) {
+  return Assemble(study, settings, arm, seed).config;
+}
+
+std::string ArmText(const Study& study, const Arm& arm, const std::string& pattern) {
+  return Fill(pattern, [&](const std::string& name) {
+    const auto axis = std::ranges::find(study.axes, name, &Axis::name);
+    NUMSIM_CHECK(axis != study.axes.end(), "{}: no axis {}", study.name, name);
+    return arm.at(static_cast<size_t>(axis - study.axes.begin()));
+  });
+}
+
+Experiment MakeExperiment(Study given) {
+  const Shared study = std::make_shared<const Study>(std::move(given));
+  Experiment experiment;
+  experiment.name = study->name;
+  experiment.title = study->title;
+  experiment.reproduces = study->reproduces;
+  experiment.description = study->description;
+  experiment.options = MakeOptions(*study);
+  experiment.presets.clear();
+  for (const StudyPreset& preset : study->presets) {
+    experiment.presets.push_back({preset.name, preset.seeds, preset.seconds});
+  }
+  experiment.tables = TablesOf(*study);
+  experiment.trials = [study](const Settings& settings) { return TrialsOf(*study, settings); };
+  experiment.run = [study](const Settings& settings, const Trial& trial) {
+    return MeasureTraining(*study, settings, trial);
+  };
+  experiment.rows = RowsOf(study);
+  experiment.derive = [study](const Settings& settings, Tables& tables) {
+    Derive(*study, settings, tables);
+  };
+  experiment.figures = [study](const Settings& settings, const Tables& tables) {
+    return FiguresOf(*study, settings, tables);
+  };
+  experiment.claims = ClaimsOf(study);
+  experiment.advice = study->advice;
+  experiment.paper_settings =
+      PaperTraining(study->paper, experiment.options, study->paper_settings);
+  experiment.scale = [study](const Settings& settings, const Tables&) {
+    return Fill(study->scale, [&](const std::string& option) { return settings.Get(option); });
+  };
+  if (study->notes) {
+    experiment.notes = [study](const Settings& settings, const Tables& tables) {
+      return study->notes({*study, settings, tables});
+    };
+  }
+  experiment.from_former_names = study->from_former_names;
+  return experiment;
+}
+
+}  // namespace numsim::experiments::study

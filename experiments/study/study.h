@@ -1,0 +1,142 @@
+// Studies: experiments whose trials are trainings, as data. A trial is a TOML of `numsim train`; an arm
+// is the names of choices on axes; a choice is a list of keys. From these follow options, trials and
+// their labels, checkpoints, tables of curves and outcomes, errors and the file that repeats a trial
+// (`numsim describe --trial`). docs/adding-an-experiment.md has an example.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "experiments/core/experiment.h"
+#include "experiments/shared/paper_training.h"
+#include "experiments/study/claim_row.h"
+#include "experiments/study/probe.h"
+#include "numsim/base/split_list.h"
+
+namespace numsim::experiments::study {
+
+// Assignments of keys of `numsim train`: "optimizer.clip_norm=1". A value "$" is the value of the option
+// or of the axis, "$NAME" that of the option NAME.
+using Keys = std::vector<std::string>;
+
+struct Choice {
+  std::string name;
+  Keys keys = {};
+  bool alone = false;   // cannot be joined
+  bool hidden = false;  // no option lists it: Study::arms adds it
+};
+
+// The numbers that an option takes.
+struct Limits {
+  double low = 0, high = 0;
+  bool whole = true;
+};
+
+// An option with one value. Those of CommonSettings need no row in a study.
+struct Setting {
+  std::string name;
+  std::string help;
+  std::vector<Choice> choices = {};  // values with keys of their own
+  Keys keys = {};                    // of any other value
+  bool only_choices = false;         // there is no other value
+  std::optional<Limits> limits = {};
+  // As in Option; the value of the option that these name is also the largest that is allowed.
+  std::string part_of = {}, at_most = {};
+  std::string before = {};  // as in Option
+};
+
+// Returns the option `model` with these models, clip, vit or llama, whose data have the sizes of the
+// options shapes, image and text-size.
+Setting ModelSetting(const std::vector<std::string>& models);
+// The options that studies share. A preset may also write one as its first key: `peak = 1e-3` in
+// [schedule] is the option lr.
+const std::vector<Setting>& CommonSettings();
+
+// A respect in which arms differ: a column of every table.
+struct Axis {
+  std::string name, meaning;  // of the column
+  std::vector<Choice> choices = {};
+  bool joined = false;  // choices may be joined by '+', in any order
+  // Makes the choice of any other text, or throws Error; empty: there is no other.
+  std::function<Choice(const std::string&)> other = {};
+  // Options that list its values; errors name the one that has the value.
+  std::vector<std::string> options = {};
+  std::string help = {};      // of the first of these options
+  std::string baseline = {};  // always a value, and the first
+  std::vector<std::string> (*split)(std::string_view list) = SplitList;
+};
+
+// The values of all options, as TOML with one assignment per line: keys of common settings in their
+// sections, other options in [study].
+struct StudyPreset {
+  std::string name;
+  std::string toml;  // the first: all values; others: those that differ from the first
+  int seeds = 1;
+  double seconds = 0;
+};
+
+struct DerivedTable {
+  std::string name;
+  std::vector<Column> columns;
+  bool of_arms = false;  // those of the axes come before them
+  std::function<std::vector<Row>(const Results&)> rows = {};
+};
+
+struct Study {
+  std::string name, title, reproduces, description;
+  std::string fixed = {};  // TOML: keys of every trial that no option sets
+  std::vector<StudyPreset> presets;
+  std::vector<Setting> settings = {};
+  std::vector<Axis> axes;
+  // Keys that are computed from settings and arm; they are set last.
+  std::function<Keys(const Settings&, const Arm&)> computed = {};
+  // Returns the arms in the order of the rows, and checks what the limits of options do not say. Empty:
+  // all combinations of the axes' options, the first axis varying fastest.
+  std::function<std::vector<Arm>(const Study&, const Settings&)> arms = {};
+  // Returns the arm of a claim's axes that are not named there; empty: the baselines.
+  std::function<Arm(const Settings&)> centre = {};
+  std::string label;     // of a trial, "{format} {intervention}"; the seed is added
+  std::string arm_text;  // in verdicts, "{intervention} / {format}"
+  std::string scale;     // of a run, with options in braces
+  std::function<double(const TrainConfig&)> cost = {};  // Trial::cost; empty: 1
+  std::vector<ProbeSpec> probes;
+  std::string runs = "final";           // the table with a row per training
+  std::vector<std::string> texts = {};  // other columns that hold texts
+  std::vector<DerivedTable> derived = {};
+  std::vector<ClaimRow> claims = {};
+  // Parts of claims whose rows do not have them.
+  Claims common = {};
+  std::vector<std::function<Figure(const Results&)>> figures =
+      {};  // those without panels are left out
+  std::vector<Advice> advice = {};
+  Paper paper = Paper::kSwitchBack;
+  std::vector<PaperSetting> paper_settings = {};  // beside those of PaperTraining
+  std::function<std::string(const Results&)> notes = {};
+  std::function<std::string(const std::string&)> from_former_names = {};
+};
+
+// Throws Error naming the claim and the arm if a claim's arm is none that the axes can make, and naming
+// preset and option if a preset has an option that the study does not have.
+Experiment MakeExperiment(Study study);
+
+// Returns the choice of a text on an axis, with its canonical name. Throws Error with the names.
+Choice ChoiceOf(const Axis& axis, const std::string& text);
+// Returns the canonical names of the values of an axis's first option, each once, the baseline first.
+std::vector<std::string> ValuesOf(const Axis& axis, const Settings& settings);
+// Returns the arm of a trial.
+Arm ArmOf(const Study& study, const Trial& trial);
+// Returns all combinations of the values of the axes.
+std::vector<Arm> AllArms(const Study& study, const Settings& settings);
+// Returns the configuration of a trial. Throws Error naming the option that sets a wrong value.
+TrainConfig ConfigOf(const Study& study, const Settings& settings, const Arm& arm, uint64_t seed);
+// Returns the text of an arm by a template with axes in braces.
+std::string ArmText(const Study& study, const Arm& arm, const std::string& pattern);
+
+}  // namespace numsim::experiments::study
