@@ -137,7 +137,7 @@ void ReadData(const Settings& settings, TrainConfig& config) {
     config.data.image = static_cast<size_t>(settings.GetInteger("image", 16, 64));
   } else if (model == "llama") {
     config.model.kind = ModelKind::kLlama;
-    ReadText(settings, config.data);
+    ReadTextData(settings, config.data);
   } else {
     throw Error::Format("--model '{}' is not one of clip, llama, vit", model);
   }

@@ -158,7 +158,7 @@ TrainConfig ConfigOf(const Settings& settings, const Arm& arm, uint64_t seed) {
   own.options["lr"] = arm.lr;
   own.options["steps"] = fmt::format("{}", ScheduleOf(settings).end);
   ReadTraining(own, seed, config);
-  ReadText(settings, config.data);
+  ReadTextData(settings, config.data);
   FindRecipe("recipes", arm.recipe).apply(settings, config);
   config.train.diverged_above = 0;
   config.telemetry.tensors_every = 0;

@@ -1,4 +1,7 @@
-// The events of `loss-spikes`, read from its tables.
+// The events of `loss-spikes`, read from its tables, and how well they predict loss spikes.
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
 #include <algorithm>
 #include <set>
 #include <sstream>
@@ -9,12 +12,15 @@
 #include "experiments/loss_spikes/loss_spikes.h"
 #include "experiments/shared/block_name.h"
 #include "experiments/shared/training.h"
+#include "numsim/stats/family.h"
 
 namespace numsim::experiments::loss_spikes {
 namespace {
 
-using RunKey = std::pair<std::string, std::string>;  // arm and seed
-RunKey KeyOf(const Frame& row) { return {ArmOf(row).Text(), row.Text("seed")}; }
+using RunKey = std::pair<std::string, std::string>;  // label and seed
+RunKey KeyOf(const Frame& row) {
+  return {fmt::format("{}", fmt::join(ArmOfRow(row), " ")), row.Text("seed")};
+}
 
 std::vector<uint64_t> StepsIn(const std::string& text) {
   std::vector<uint64_t> steps;
@@ -28,14 +34,14 @@ std::map<RunKey, RunEvents> RunsOf(const Settings& settings,
                                    const Frame& runs,
                                    std::string_view scope) {
   const bool student = scope == kStudentScope;
-  const std::string model = student ? std::string(kStudent) : settings.GetList("models").front();
-  const std::string data(scope == kNewScope ? kNewData : kSteady);
+  const std::string model = student ? kStudent : settings.GetList("models").front();
+  const char* const data = scope == kNewScope ? kNewData : kSteady;
   const uint64_t change = ChangeStep(settings);
   std::map<RunKey, RunEvents> result;
-  const Frame adamw = runs.Where("optimizer", std::string(kAdamW));
+  const Frame adamw = runs.Where("optimizer", kAdamW);
   adamw.Where("model", model).Where("data", data).ForEach([&](const Frame& run) {
     RunEvents events;
-    events.arm = ArmOf(run);
+    events.arm = ArmOfRow(run);
     events.seed = run.Text("seed");
     events.last = static_cast<uint64_t>(run.Number("steps"));
     const SpikeRule rule = RuleOf(settings, events.arm);
@@ -49,7 +55,7 @@ std::map<RunKey, RunEvents> RunsOf(const Settings& settings,
 // Returns true if a model of that size has the parameter.
 bool HasParameter(const Arm& arm, const std::string& parameter) {
   const std::optional<BlockName> name = ParseBlockName(parameter);
-  return !name || name->block < ParseSize("sizes", arm.size).layers;
+  return !name || name->block < ParseSize("sizes", arm[kSize]).layers;
 }
 
 // Drops what lies before the steps that count.
@@ -78,8 +84,8 @@ std::vector<uint64_t> AllSteps(const RunEvents& run) {
 std::vector<RunEvents> EventsOf(const Settings& settings,
                                 const Tables& tables,
                                 std::string_view scope) {
-  std::map<RunKey, RunEvents> runs = RunsOf(settings, tables.at(std::string(kRunsTable)), scope);
-  Frame(tables.at(std::string(kEventsTable))).ForEach([&](const Frame& row) {
+  std::map<RunKey, RunEvents> runs = RunsOf(settings, tables.at("runs"), scope);
+  Frame(tables.at("events")).ForEach([&](const Frame& row) {
     const auto found = runs.find(KeyOf(row));
     if (found == runs.end()) return;
     RunEvents& run = found->second;
@@ -133,6 +139,49 @@ std::vector<EventSeries> SeriesOf(const std::vector<RunEvents>& runs,
     result.push_back(std::move(series));
   }
   return result;
+}
+
+namespace {
+
+void AddPredictions(const std::vector<RunEvents>& runs,
+                    const std::string& scope,
+                    std::vector<Row>& rows) {
+  const std::vector<std::string> predictors = PredictorsOf(runs);
+  std::vector<Prediction> predictions;
+  std::vector<size_t> counts;
+  std::vector<double> p;
+  for (const std::string& predictor : predictors) {
+    const std::vector<EventSeries> series = SeriesOf(runs, predictor);
+    counts.push_back(series.size());
+    predictions.push_back(Predict(series, SpikeRule()));
+    p.push_back(predictions.back().p);
+  }
+  const std::vector<double> adjusted = HolmAdjusted(p);
+  for (size_t i = 0; i < predictors.size(); ++i) {
+    const Prediction& of = predictions[i];
+    rows.push_back({scope,
+                    predictors[i],
+                    counts[i],
+                    of.events,
+                    of.spikes,
+                    of.predicted,
+                    of.Recall(),
+                    of.Precision(),
+                    of.expected,
+                    of.p,
+                    adjusted[i],
+                    of.lead});
+  }
+}
+
+}  // namespace
+
+std::vector<Row> Predictions(const Results& results) {
+  std::vector<Row> rows;
+  for (const char* const scope : {kSteadyScope, kNewScope, kStudentScope}) {
+    AddPredictions(EventsOf(results.settings, results.tables, scope), scope, rows);
+  }
+  return rows;
 }
 
 }  // namespace numsim::experiments::loss_spikes

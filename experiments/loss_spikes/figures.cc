@@ -6,16 +6,14 @@
 
 #include "experiments/core/frame.h"
 #include "experiments/core/settings.h"
-#include "experiments/loss_spikes/claim_parts.h"
+#include "experiments/loss_spikes/loss_spikes.h"
 #include "experiments/shared/special_values.h"
 
 namespace numsim::experiments::loss_spikes {
 namespace {
 
-Frame Arms(const Tables& tables) { return tables.at(std::string(kArmsTable)); }
-
 Frame ArmRow(const Tables& tables, const Arm& arm) {
-  return Arms(tables).Where([&](const Frame& row) { return ArmOf(row) == arm; });
+  return Frame(tables.at("arms")).Where([&](const Frame& row) { return ArmOfRow(row) == arm; });
 }
 
 // The quantity of a panel: a mean over seeds with its interval.
@@ -57,13 +55,12 @@ Panel Beta2Panel(const Settings& settings, const Tables& tables, const Shown& sh
     return std::stod(a) > std::stod(b);
   });
   int style = 0;
-  for (const std::string_view optimizer : {kAdamW, kStable}) {
+  for (const char* const optimizer : {kAdamW, kStable}) {
     Series series;
-    series.label = optimizer == kAdamW ? "AdamW" : "StableAdamW";
+    series.label = style == 0 ? "AdamW" : "StableAdamW";
     series.style = style++;
     for (const std::string& beta2 : values) {
-      Arm arm = Centre(settings, beta2);
-      arm.optimizer = optimizer;
+      const Arm arm = With(Centre(settings, beta2), kOptimizer, optimizer);
       AddPoint(ArmRow(tables, arm), shown, 1 - std::stod(beta2), series);
     }
     if (!series.x.empty()) panel.series.push_back(std::move(series));
@@ -103,34 +100,28 @@ Figure Beta2Figure(const Settings& settings, const Tables& tables) {
 
 struct FigureAxis {
   const char* option;
-  std::string Arm::*field;
+  Place place;
   const char* label;
 };
-constexpr FigureAxis kFigureAxes[] = {{"lrs", &Arm::lr, "peak learning rate"},
-                                      {"batches", &Arm::batch, "batch"},
-                                      {"sizes", &Arm::size, "layers x width^{2}"},
-                                      {"warmups", &Arm::warmup, "warm-up, steps"}};
+constexpr FigureAxis kFigureAxes[] = {{"lrs", kLr, "peak learning rate"},
+                                      {"batches", kBatch, "batch"},
+                                      {"sizes", kSize, "layers x width^{2}"},
+                                      {"warmups", kWarmup, "warm-up, steps"}};
 
 Panel AxisPanel(const Settings& settings,
                 const Tables& tables,
                 const FigureAxis& axis,
                 const Shown& shown) {
   Panel panel = PanelOf("", shown, {.label = axis.label, .log10 = true});
-  std::vector<std::string> values = settings.GetList(axis.option);
-  values.push_back(Centre(settings, "").*axis.field);
-  std::sort(values.begin(), values.end(), [&](const std::string& a, const std::string& b) {
-    return PlaceOf(axis.field, a) < PlaceOf(axis.field, b);
-  });
-  values.erase(std::unique(values.begin(), values.end()), values.end());
+  const std::vector<std::string> values = ValuesAlong(settings, axis.place, axis.option);
   int style = 0;
   for (const std::string& beta2 : settings.GetList("axis-beta2")) {
     Series series;
     series.label = "AdamW, β2 = " + beta2;
     series.style = style++;
     for (const std::string& value : values) {
-      Arm arm = Centre(settings, beta2);
-      arm.*axis.field = value;
-      AddPoint(ArmRow(tables, arm), shown, PlaceOf(axis.field, value), series);
+      const Arm arm = With(Centre(settings, beta2), axis.place, value);
+      AddPoint(ArmRow(tables, arm), shown, PlaceOf(axis.place, value), series);
     }
     panel.series.push_back(std::move(series));
   }
@@ -151,13 +142,14 @@ Figure AxesFigure(const Settings& settings, const Tables& tables) {
 // ---- optimisers
 
 Figure OptimizerFigure(const Settings& settings, const Tables& tables) {
-  const std::string beta2 = settings.GetList("optimizer-beta2").front();
+  const std::string beta2 = RemedyBeta2(settings);
   Figure figure{.name = "spikes-optimizers",
                 .title = fmt::format("β2 = {}: mean and 95 % interval", beta2),
                 .source_csv = "runs.csv"};
+  if (beta2.empty() || settings.Get("optimizers").empty()) return figure;
   const Arm centre = Centre(settings, beta2);
-  const Frame runs = Frame(tables.at(std::string(kRunsTable))).Where([&](const Frame& row) {
-    return With(ArmOf(row), &Arm::optimizer, std::string(kAdamW)) == centre;
+  const Frame runs = Frame(tables.at("runs")).Where([&](const Frame& row) {
+    return With(ArmOfRow(row), kOptimizer, kAdamW) == centre;
   });
   const OutcomeTable losses = OutcomesOf(runs, {"optimizer"}, Loss);
   Panel panel;
@@ -195,7 +187,7 @@ Series TraceLine(const Frame& trace, const char* column, std::string label, int 
 
 Figure TraceFigure(const Settings& settings, const Tables& tables) {
   Figure figure{"spikes-trace", "One seed, step by step", 2, {}, "trace.csv"};
-  const Frame trace = tables.at(std::string(kTraceTable));
+  const Frame trace = tables.at("trace");
   int style = 0;
   Panel loss, rms;
   loss.x.label = rms.x.label = "step";
@@ -203,7 +195,7 @@ Figure TraceFigure(const Settings& settings, const Tables& tables) {
   rms.y = {.label = "RMS, input layer", .log10 = true};
   for (const std::string& beta2 : settings.GetList("axis-beta2")) {
     const Arm arm = Centre(settings, beta2);
-    const Frame rows = trace.Where([&](const Frame& row) { return ArmOf(row) == arm; });
+    const Frame rows = trace.Where([&](const Frame& row) { return ArmOfRow(row) == arm; });
     if (rows.Empty()) continue;
     loss.series.push_back(TraceLine(rows, "loss", "AdamW, β2 = " + beta2, style));
     rms.series.push_back(TraceLine(rows, "rms", "AdamW, β2 = " + beta2, style));
@@ -229,7 +221,7 @@ constexpr size_t kMostPredictors = 16;
 Figure PredictionFigure(const Tables& tables, const std::string& scope, const char* title) {
   Figure figure{
       .name = "spikes-prediction-" + scope, .title = title, .source_csv = "prediction.csv"};
-  const Frame rows = Frame(tables.at(std::string(kPredictionTable))).Where("scope", scope);
+  const Frame rows = Frame(tables.at("prediction")).Where("scope", scope);
   if (rows.Empty() || rows.Number("spikes") < 1) return figure;
   std::vector<std::pair<double, size_t>> order;  // minus recall, row
   for (size_t i = 0; i < rows.Size(); ++i) order.emplace_back(-rows.Number(i, "recall"), i);
@@ -263,19 +255,21 @@ Figure PredictionFigure(const Tables& tables, const std::string& scope, const ch
 
 }  // namespace
 
-std::vector<Figure> Figures(const Settings& settings, const Tables& tables) {
-  std::vector<Figure> figures = {
-      Beta2Figure(settings, tables), AxesFigure(settings, tables), TraceFigure(settings, tables)};
-  if (!settings.Get("optimizers").empty() && !settings.Get("optimizer-beta2").empty()) {
-    figures.push_back(OptimizerFigure(settings, tables));
-  }
-  figures.push_back(
-      PredictionFigure(tables, kSteadyScope, "Prediction of loss spikes, data without a change"));
-  figures.push_back(PredictionFigure(tables, kNewScope, "Prediction of loss spikes, new data"));
-  figures.push_back(PredictionFigure(
-      tables, kStudentScope, "Prediction of loss spikes of a student that sees all its data"));
-  std::erase_if(figures, [](const Figure& figure) { return figure.panels.empty(); });
-  return figures;
+std::vector<std::function<Figure(const Results&)>> Figures() {
+  const auto of = [](Figure (*draw)(const Settings&, const Tables&)) {
+    return [=](const Results& results) { return draw(results.settings, results.tables); };
+  };
+  const auto prediction = [](const char* scope, const char* title) {
+    return [=](const Results& results) { return PredictionFigure(results.tables, scope, title); };
+  };
+  return {
+      of(Beta2Figure),
+      of(AxesFigure),
+      of(TraceFigure),
+      of(OptimizerFigure),
+      prediction(kSteadyScope, "Prediction of loss spikes, data without a change"),
+      prediction(kNewScope, "Prediction of loss spikes, new data"),
+      prediction(kStudentScope, "Prediction of loss spikes of a student that sees all its data")};
 }
 
 }  // namespace numsim::experiments::loss_spikes

@@ -1,26 +1,60 @@
-// Measures one trial of `loss-spikes`: a training.
+// Measures a training of `loss-spikes`.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cmath>
-#include <map>
-#include <memory>
+#include <utility>
 
 #include "experiments/loss_spikes/loss_spikes.h"
 #include "experiments/shared/special_values.h"
-#include "experiments/shared/training.h"
-#include "experiments/shared/training_steps.h"
 #include "numsim/analysis/curvature.h"
 #include "numsim/base/elementary.h"
+#include "numsim/base/error.h"
 #include "numsim/train/trainer.h"
 
 namespace numsim::experiments::loss_spikes {
 namespace {
 
+using study::EndColumn;
+using study::Measurement;
+
 // A training has collapsed if it ends above this share of the loss of a guess.
 constexpr double kCollapsedAbove = 0.95;
-constexpr double kUnstableAbove = 2;  // StepCurvature::Times
+constexpr double kUnstableAbove = 2;   // StepCurvature::Times
+constexpr uint64_t kAfterChange = 50;  // steps
+
+// A data set of which a training first sees a part.
+class Growing final : public DataSource {
+ public:
+  Growing(std::shared_ptr<const DataSource> all, uint64_t change, uint64_t old_batches)
+      : all_(std::move(all)), change_(change), old_batches_(old_batches) {}
+
+  const DataShape& shape() const override { return all_->shape(); }
+  void TrainBatch(
+      uint64_t seed, uint64_t index, size_t count, size_t length, Batch& batch) const override {
+    all_->TrainBatch(seed, index < change_ ? index % old_batches_ : index, count, length, batch);
+  }
+  size_t TrainBatches(size_t count, size_t length) const override {
+    return all_->TrainBatches(count, length);
+  }
+  void ValidBatch(uint64_t index, size_t count, size_t length, Batch& batch) const override {
+    all_->ValidBatch(index, count, length, batch);
+  }
+  size_t ValidBatches(size_t count, size_t length) const override {
+    return all_->ValidBatches(count, length);
+  }
+  std::optional<double> EntropyBound() const override { return all_->EntropyBound(); }
+  std::span<const uint16_t> TokenBytes() const override { return all_->TokenBytes(); }
+  std::vector<std::pair<std::string, std::string>> Digests() const override {
+    return all_->Digests();
+  }
+  std::string Describe() const override { return all_->Describe(); }
+
+ private:
+  std::shared_ptr<const DataSource> all_;
+  uint64_t change_, old_batches_;
+};
 
 // Returns the entropy of the frequencies of the targets in the validation batches.
 double TargetEntropy(const Trainer& trainer) {
@@ -50,55 +84,14 @@ double ChanceLoss(const Trainer& trainer) {
   return TargetEntropy(trainer);
 }
 
-// The record of a training, step by step.
-struct StepRecord {
-  std::vector<double> losses;
-  std::vector<double> update_rms;        // of the input parameter
-  std::vector<std::vector<double>> rms;  // per parameter
-  std::vector<double> curvature;         // StepCurvature::Times; empty if it is not measured
-  double bound_ratio = 0;                // largest RMS_t over its bound 1 / sqrt(1 - beta2)
-
-  void Keep(StateArchive& archive) { archive(losses, update_rms, rms, curvature, bound_ratio); }
-};
-
-// Returns the upper bound of RMS_t for a constant beta2; 0 for optimisers that it does not hold for.
+// Returns the upper bound of RMS_t for a constant beta2; 0 for optimisers that it does not hold
+// for.
 double RmsBound(const OptimizerConfig& config) {
   const bool adam =
       config.kind == OptimizerKind::kAdamW || config.kind == OptimizerKind::kStableAdamW;
   const StableOptions& stable = config.stable;
   if (!adam || stable.previous_u || stable.of_update || stable.of_moment) return 0;
   return config.beta2_decay > 0 ? 0 : 1 / std::sqrt(1 - config.beta2);
-}
-
-bool MeasuresCurvature(const Settings& settings, const Arm& arm) {
-  const bool constant = !arm.beta2.starts_with(kSchedule);
-  return settings.GetYes("curvature") && arm.model == kStudent && arm.optimizer == kAdamW &&
-         constant;
-}
-
-StepRecord Train(
-    const Trial& trial, Trainer& trainer, size_t input, bool curvature, uint64_t warmup) {
-  StepRecord record;
-  record.rms.resize(trainer.model().parameters().size());
-  const double bound = RmsBound(trainer.config().optimizer);
-  TrainingSteps loop(trial, trainer, [&](StateArchive& archive) { archive(record); });
-  while (loop.Next()) {
-    const uint64_t step = trainer.steps_taken();
-    const double times = curvature && step >= warmup ? CurvatureOfNextStep(trainer).Times() : kNaN;
-    trainer.Step();
-    trainer.telemetry().Clear();
-    if (trainer.steps_taken() == step) break;  // its loss was not finite: there was no update
-    if (curvature) record.curvature.push_back(times);
-    record.losses.push_back(trainer.last_loss());
-    const OptimizerStep& update = trainer.last_update();
-    for (size_t i = 0; i < record.rms.size(); ++i) {
-      const double rms = update.tensors[i].rms;
-      record.rms[i].push_back(rms);
-      if (bound > 0) record.bound_ratio = std::max(record.bound_ratio, rms / bound);
-    }
-    record.update_rms.push_back(update.tensors[input].update_rms);
-  }
-  return record;
 }
 
 double LargestFrom(const std::vector<double>& values, uint64_t first, uint64_t last) {
@@ -119,130 +112,198 @@ std::string Joined(const std::vector<uint64_t>& steps) {
   return fmt::format("{}", fmt::join(steps, " "));
 }
 
-constexpr uint64_t kAfterChange = 50;  // steps
+bool IsTraced(const Measurement& training) {
+  const Arm& arm = training.arm;
+  if (training.seed != training.settings.seed) return false;
+  if (arm[kOptimizer] != kAdamW && arm[kOptimizer] != kStable) return false;
+  return With(arm, kOptimizer, kAdamW) == Centre(training.settings, arm[kBeta2]);
+}
 
-// Adds the effect of a change at step `change` on the input parameter: RMS_t, and the size of steps.
-void AddChange(const StepRecord& record, size_t input, uint64_t change, Row& row) {
-  const std::vector<double>& rms = record.rms[input];
-  if (change < kBeforeChange || change >= rms.size()) {
-    row.insert(row.end(), {kNaN, kNaN, kNaN});
-    return;
+double AccuracyOf(Measurement& training) {
+  if (!training.Finished()) return 0;
+  const LossSum& valid = training.Validation();
+  const auto& zero_shot = training.trainer.last_zero_shot();
+  if (zero_shot.has_value()) return zero_shot->Accuracy();
+  return static_cast<double>(valid.correct) / static_cast<double>(valid.counted);
+}
+
+// The columns of the table of trainings that say how one ended.
+std::vector<EndColumn> EndColumns() {
+  return {
+      study::ParametersColumn(),
+      study::StatusColumn(),
+      study::StepsColumn(),
+      study::StartLossColumn(),
+      {{"chance_loss", "loss of a guess by the frequencies of the answers"},
+       [](Measurement& training) { return Cell(ChanceLoss(training.trainer)); }},
+      study::TrainLossColumn(),
+      study::ValidLossColumn(),
+      {{"accuracy",
+        "clip: zero-shot accuracy on held-out captions; others: accuracy of the validation; 0 to 1"},
+       [](Measurement& training) { return Cell(AccuracyOf(training)); }},
+      {{"collapsed", "1 if valid_loss is above 95 % of chance_loss"}, [](Measurement& training) {
+         const double chance = ChanceLoss(training.trainer);
+         const bool above = training.FinalLoss() > kCollapsedAbove * chance;
+         return Cell(!training.Finished() || above ? 1 : 0);
+       }}};
+}
+
+// Records a training step by step; its events are known at the end.
+class SpikeProbe final : public study::Probe {
+ public:
+  explicit SpikeProbe(const Measurement& training)
+      : rule_(RuleOf(training.settings, training.arm)),
+        bound_(RmsBound(training.trainer.config().optimizer)),
+        curvature_(training.settings.GetYes("curvature") && training.arm[kModel] == kStudent &&
+                   training.arm[kOptimizer] == kAdamW &&
+                   !training.arm[kBeta2].starts_with(kSchedule)) {
+    for (const Parameter<float>& parameter : training.trainer.model().parameters()) {
+      names_.push_back(parameter.name);
+    }
+    const auto input = std::ranges::find(names_, InputParameter(training.arm[kModel]));
+    NUMSIM_CHECK(input != names_.end(), "{}", training.arm[kModel]);
+    input_ = static_cast<size_t>(input - names_.begin());
+    rms_.resize(names_.size());
   }
-  row.emplace_back(rms[change]);
-  row.emplace_back(LargestFrom(rms, change, change + kAfterChange));
-  row.emplace_back(LargestFrom(record.update_rms, change, change + kAfterChange) /
-                   MeanFrom(record.update_rms, change - kBeforeChange, change));
-}
 
-std::shared_ptr<const DataSource> DataOf(const Settings& settings,
-                                         const Arm& arm,
-                                         const DataConfig& config,
-                                         uint64_t change) {
-  std::shared_ptr<const DataSource> data = OpenData(config);
-  if (arm.data != kNewData) return data;
-  const int64_t old_batches = settings.GetInteger("old-batches", 1, 1 << 20);
-  return GrowingData(std::move(data), change, static_cast<uint64_t>(old_batches));
-}
-
-std::vector<std::string> ParameterNames(const Trainer& trainer) {
-  std::vector<std::string> names;
-  for (const Parameter<float>& parameter : trainer.model().parameters()) {
-    names.push_back(parameter.name);
+  void Before(Measurement& training) override {
+    step_ = training.trainer.steps_taken();
+    const bool measured = curvature_ && step_ >= rule_.ignored;
+    times_ = measured ? CurvatureOfNextStep(training.trainer).Times() : kNaN;
   }
-  return names;
-}
 
-void AddEvents(const StepRecord& record,
-               const std::vector<std::string>& names,
-               const SpikeRule& rule,
-               TrainingRows& rows) {
-  const std::vector<uint64_t> spikes = LossSpikes(record.losses, rule);
-  if (!spikes.empty()) {
-    const std::string lost = Joined(RecoverySteps(record.losses, spikes, rule));
-    rows.Add(kEventsTable, {"loss", "", spikes.size(), Joined(spikes), lost});
+  void After(Measurement& training) override {
+    const Trainer& trainer = training.trainer;
+    if (trainer.steps_taken() == step_) return;  // its loss was not finite: there was no update
+    if (curvature_) times_of_.push_back(times_);
+    losses_.push_back(trainer.last_loss());
+    const OptimizerStep& update = trainer.last_update();
+    for (size_t i = 0; i < rms_.size(); ++i) {
+      const double rms = update.tensors[i].rms;
+      rms_[i].push_back(rms);
+      if (bound_ > 0) bound_ratio_ = std::max(bound_ratio_, rms / bound_);
+    }
+    update_rms_.push_back(update.tensors[input_].update_rms);
   }
-  for (size_t i = 0; i < names.size(); ++i) {
-    const std::vector<uint64_t> events = RmsSpikes(record.rms[i], rule);
-    if (events.empty()) continue;
-    rows.Add(kEventsTable, {"rms", names[i], events.size(), Joined(events), ""});
+
+  void End(Measurement& training) override {
+    AddEvents(training.rows);
+    Row run;
+    for (const EndColumn& column : EndColumns()) run.push_back(column.cell(training));
+    const std::vector<uint64_t> spikes = LossSpikes(losses_, rule_);
+    run.insert(run.end(),
+               {spikes.size(),
+                StepsLost(losses_, spikes, rule_),
+                RmsSpikes(rms_[input_], rule_).size(),
+                LargestFrom(rms_[input_], rule_.ignored, losses_.size()),
+                bound_ratio_});
+    AddChange(ChangeStep(training.settings), run);
+    training.rows.Add("runs", run);
+    if (!IsTraced(training)) return;
+    const std::vector<double> deviations = LossDeviations(losses_, rule_.window);
+    for (size_t t = 0; t < losses_.size(); ++t) {
+      training.rows.Add("trace", {t, losses_[t], deviations[t], rms_[input_][t]});
+    }
   }
-  if (record.curvature.empty()) return;
-  SpikeRule above = rule;
-  above.rms = kUnstableAbove;
-  const std::vector<uint64_t> events = RmsSpikes(record.curvature, above);
-  rows.Add(kEventsTable, {"curvature", "", events.size(), Joined(events), ""});
-}
 
-// Returns the cells that say how the training ended.
-Row EndOf(const Trainer& trainer, const LossSum& valid, double start, double chance) {
-  const bool finished = trainer.status() == TrainStatus::kFinished;
-  const double loss = finished ? valid.Mean() : kInfinity;
-  const double accuracy =
-      trainer.last_zero_shot().has_value()
-          ? trainer.last_zero_shot()->Accuracy()
-          : static_cast<double>(valid.correct) / static_cast<double>(valid.counted);
-  return {trainer.model().parameters().Elements(),
-          ToString(trainer.status()),
-          trainer.steps_taken(),
-          start,
-          chance,
-          trainer.recent_loss(),
-          loss,
-          finished ? accuracy : 0.0,
-          !finished || loss > kCollapsedAbove * chance ? 1 : 0};
-}
-
-void AddSpikes(const StepRecord& record, size_t input, const SpikeRule& rule, Row& row) {
-  const std::vector<uint64_t> spikes = LossSpikes(record.losses, rule);
-  row.insert(row.end(),
-             {spikes.size(),
-              StepsLost(record.losses, spikes, rule),
-              RmsSpikes(record.rms[input], rule).size(),
-              LargestFrom(record.rms[input], rule.ignored, record.losses.size()),
-              record.bound_ratio});
-}
-
-// Returns true for AdamW and StableAdamW at the centre, whose first seed is traced.
-bool IsTraced(const Settings& settings, const Arm& arm, uint64_t seed) {
-  if (seed != settings.seed || (arm.optimizer != kAdamW && arm.optimizer != kStable)) return false;
-  return With(arm, &Arm::optimizer, kAdamW) == Centre(settings, arm.beta2);
-}
-
-void AddTrace(const StepRecord& record, size_t input, size_t window, TrainingRows& rows) {
-  const std::vector<double> deviations = LossDeviations(record.losses, window);
-  for (size_t t = 0; t < record.losses.size(); ++t) {
-    rows.Add(kTraceTable, {t, record.losses[t], deviations[t], record.rms[input][t]});
+  void Keep(StateArchive& archive) override {
+    archive(losses_, update_rms_, rms_, times_of_, bound_ratio_);
   }
+
+ private:
+  void AddEvents(TrainingRows& rows) const {
+    const std::vector<uint64_t> spikes = LossSpikes(losses_, rule_);
+    if (!spikes.empty()) {
+      const std::string lost = Joined(RecoverySteps(losses_, spikes, rule_));
+      rows.Add("events", {"loss", "", spikes.size(), Joined(spikes), lost});
+    }
+    for (size_t i = 0; i < names_.size(); ++i) {
+      const std::vector<uint64_t> events = RmsSpikes(rms_[i], rule_);
+      if (events.empty()) continue;
+      rows.Add("events", {"rms", names_[i], events.size(), Joined(events), ""});
+    }
+    if (times_of_.empty()) return;
+    SpikeRule above = rule_;
+    above.rms = kUnstableAbove;
+    const std::vector<uint64_t> events = RmsSpikes(times_of_, above);
+    rows.Add("events", {"curvature", "", events.size(), Joined(events), ""});
+  }
+
+  // Adds the effect of a change on the input parameter: RMS_t, and the size of steps.
+  void AddChange(uint64_t change, Row& row) const {
+    const std::vector<double>& rms = rms_[input_];
+    if (change < kBeforeChange || change >= rms.size()) {
+      row.insert(row.end(), {kNaN, kNaN, kNaN});
+      return;
+    }
+    row.emplace_back(rms[change]);
+    row.emplace_back(LargestFrom(rms, change, change + kAfterChange));
+    row.emplace_back(LargestFrom(update_rms_, change, change + kAfterChange) /
+                     MeanFrom(update_rms_, change - kBeforeChange, change));
+  }
+
+  SpikeRule rule_;
+  double bound_;
+  bool curvature_;
+  std::vector<std::string> names_;  // of the parameters
+  size_t input_ = 0;                // the one that reads the input
+  uint64_t step_ = 0;               // that is being taken
+  double times_ = 0;                // StepCurvature::Times of that step
+  std::vector<double> losses_, update_rms_, times_of_;
+  std::vector<std::vector<double>> rms_;  // by parameter
+  double bound_ratio_ = 0;                // largest RMS_t over its bound 1 / sqrt(1 - beta2)
+};
+
+std::vector<Column> RunColumns() {
+  std::vector<Column> columns;
+  for (const EndColumn& column : EndColumns()) columns.push_back(column.column);
+  return Joined(std::move(columns),
+                {{"loss_spikes", "number of loss spikes after the warm-up"},
+                 {"steps_lost", "steps until the loss was back, over all loss spikes"},
+                 {"rms_spikes", "number of RMS spikes of the embedding that reads the input"},
+                 {"max_rms", "largest RMS_t of that embedding after the warm-up"},
+                 {"bound_ratio",
+                  "largest RMS_t of any tensor over 1 / sqrt(1 - beta2); 0: the bound is for a "
+                  "constant beta2 and RMS_t of this step's g and u"},
+                 {"change_rms", "RMS_t of that embedding at --change-step"},
+                 {"change_max_rms", "its largest RMS_t in the 50 steps from then on"},
+                 {"change_update",
+                  "largest root mean square of its direction in these 50 steps, over the mean of "
+                  "the 50 before"}});
 }
 
 }  // namespace
 
-Rows Measure(const Settings& settings, const Trial& trial) {
-  const Arm arm = ArmOf(trial);
-  const TrainConfig config = ConfigOf(settings, arm, trial.seed);
-  const SpikeRule rule = RuleOf(settings, arm);
-  const uint64_t change = ChangeStep(settings);
-  Trainer trainer(config, DataOf(settings, arm, config.data, change));
-  const double start = trainer.Validate().Mean();
-  const std::vector<std::string> names = ParameterNames(trainer);
-  const std::string input_name = InputParameter(arm.model);
-  const auto input =
-      static_cast<size_t>(std::find(names.begin(), names.end(), input_name) - names.begin());
-  NUMSIM_CHECK(input < names.size(), "{}", input_name);
-  const StepRecord record =
-      Train(trial, trainer, input, MeasuresCurvature(settings, arm), rule.ignored);
+std::string InputParameter(const std::string& model) {
+  if (model == "clip") return "image.patches.weight";
+  if (model == kStudent) return "input.weight";
+  return model == "vit" ? "patches.weight" : "embedding.tokens";
+}
 
-  Row key = CellsOf(arm);
-  key.emplace_back(trial.seed);
-  TrainingRows rows(key);
-  AddEvents(record, names, rule, rows);
-  const LossSum valid = trainer.Validate();
-  Row run = EndOf(trainer, valid, start, ChanceLoss(trainer));
-  AddSpikes(record, input, rule, run);
-  AddChange(record, input, change, run);
-  rows.Add(kRunsTable, run);
-  if (IsTraced(settings, arm, trial.seed)) AddTrace(record, input, rule.window, rows);
-  return rows.Take();
+study::DataChange GrowingDataOf(const Settings& settings, const Arm& arm) {
+  if (arm[kData] != kNewData) return nullptr;
+  const auto old_batches = static_cast<uint64_t>(settings.GetInteger("old-batches", 1, 1 << 20));
+  return [=, change = ChangeStep(settings)](std::shared_ptr<const DataSource> all) {
+    return std::make_shared<Growing>(std::move(all), change, old_batches);
+  };
+}
+
+study::ProbeSpec Spikes() {
+  return {
+      .tables = {{"runs", RunColumns()},
+                 {"events",
+                  {{"event", "loss, rms or curvature"},
+                   {"tensor", "of RMS spikes: the parameter"},
+                   {"count", "number of events"},
+                   {"at", "steps at which they begin, separated by blanks"},
+                   {"lost", "of loss spikes: steps until the loss was back"}}},
+                 {"trace",
+                  {{"step",
+                    "steps taken before this one; first seed, AdamW and StableAdamW at the centre"},
+                   {"loss", "loss of the batch"},
+                   {"deviation", "standard deviations above the running mean; nan: too few losses"},
+                   {"rms", "RMS_t of the embedding that reads the input"}}}},
+      .make = [](const Measurement& training) { return std::make_unique<SpikeProbe>(training); }};
 }
 
 }  // namespace numsim::experiments::loss_spikes

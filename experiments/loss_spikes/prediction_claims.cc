@@ -1,39 +1,21 @@
-// The claims of `loss-spikes` about RMS_t and the prediction of loss spikes: Figures 4 and 15 to 20,
-// Appendix E.
+// The claims of `loss-spikes` about the prediction of loss spikes: Figures 4 and 15 to 20, Appendix
+// E.
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cmath>
 
 #include "experiments/core/settings.h"
-#include "experiments/loss_spikes/claim_parts.h"
+#include "experiments/loss_spikes/loss_spikes.h"
 
 namespace numsim::experiments::loss_spikes {
 namespace {
 
-double MaxRms(const Frame& run) { return UnlessDiverged(run, "max_rms"); }
-
-ClaimSpec RmsStaysLow() {
-  ClaimSpec claim = Claim("rms-lower-at-low-beta2",
-                          {"figure-4"},
-                          "\"For lower beta2, RMS_t does not deviate far from 1\" (Figure 4).");
-  claim.side = -1;
-  claim.contrast =
-      "max_rms of the patch embedding at the second of --axis-beta2 minus at the first, AdamW, centre";
-  claim.margin = {.value = 0.5,
-                  .unit = "of RMS_t",
-                  .justification = "A spike is 1.3 above the value of an estimator that is right."};
-  claim.evidence = [](const Settings& settings, const Tables& tables) {
-    return Compare(
-        tables, {{Centre(settings, Low(settings)), Centre(settings, High(settings))}}, MaxRms);
-  };
-  return claim;
-}
+using study::ClaimRow;
 
 constexpr uint64_t kLeastSpikes = 10;  // loss spikes that a statement about recall needs
 
-// Chance is that of shifts by up to this many steps: a trend that both series have over the training is
-// no prediction.
+// Chance is that of shifts by up to this many steps: a trend that both series have over the
+// training is no prediction.
 constexpr uint64_t kMostShift = 50;
 constexpr const char* kShifts = "over all shifts of the events by up to 50 steps";
 
@@ -65,8 +47,8 @@ SeedValues ExcessRecall(const std::vector<RunEvents>& runs, const std::string& p
   return excess;
 }
 
-// Returns the excess over the largest possible one, which compares predictors with different numbers
-// of events: 1 if all spikes are preceded, 0 by chance.
+// Returns the excess over the largest possible one, which compares predictors with different
+// numbers of events: 1 if all spikes are preceded, 0 by chance.
 SeedValues Skill(const std::vector<RunEvents>& runs, const std::string& predictor) {
   SeedValues skill;
   for (const auto& [seed, p] : PerSeed(runs, predictor)) {
@@ -89,9 +71,9 @@ std::string MeasuredText(const std::vector<RunEvents>& runs, const std::string& 
   const Prediction p = Predict(series, SpikeRule());
   const Prediction near = Predict(series, NearShifts());
   return fmt::format(
-      "\n  {}: {} of {} loss spikes follow an event by 1 to 8 steps, {:.1f} expected over all shifts (p "
-      "= {:.2g}), {:.1f} over shifts by up to {} steps (p = {:.2g}); {} of {} events are followed by a loss "
-      "spike",
+      "\n  {}: {} of {} loss spikes follow an event by 1 to 8 steps, {:.1f} expected over all "
+      "shifts (p = {:.2g}), {:.1f} over shifts by up to {} steps (p = {:.2g}); {} of {} events are "
+      "followed by a loss spike",
       predictor,
       p.predicted,
       p.spikes,
@@ -105,181 +87,163 @@ std::string MeasuredText(const std::vector<RunEvents>& runs, const std::string& 
 }
 
 Margin RecallMargin() {
-  return {.value = 0.1,
-          .unit = "of the loss spikes, above chance",
-          .justification = "The paper: 28 of 30 against 1 % by chance."};
+  return {0.1, "of the loss spikes, above chance", "The paper: 28 of 30 against 1 % by chance."};
 }
 
-ClaimSpec RmsPrecedes(const std::string& scope, bool primary) {
-  ClaimSpec claim = Claim(
-      scope == kSteadyScope ? "rms-precedes-loss" : "rms-precedes-loss-on-new-data",
-      {"figure-4", "figure-15", "figure-16", "appendix-e"},
-      "Loss spikes follow an RMS spike of the patch embedding by 1 to 8 iterations: 28 of 30, by chance "
-      "1 % (Section 3.4, Appendix E).");
-  claim.contrast = fmt::format(
-      "share of the loss spikes that follow an RMS spike of the patch embedding by 1 to 8 steps, minus "
-      "the mean of that share {}; per seed, over its AdamW runs {}",
-      kShifts,
-      scope == kSteadyScope ? "without a change of the data" : "with new data");
-  claim.margin = RecallMargin();
-  claim.papers_effect = 0.92;
-  claim.primary = primary;
-  claim.evidence = [scope](const Settings& settings, const Tables& tables) {
-    const std::vector<RunEvents> runs = EventsOf(settings, tables, scope);
-    const std::string why = WhyTooFew(runs);
-    if (!why.empty()) return LeftOutBecause(why);
-    const std::string input = InputParameter(settings.GetList("models").front());
-    Evidence evidence = AgainstReference(input + " above chance", ExcessRecall(runs, input), 0);
-    evidence.measured = MeasuredText(runs, input) + MeasuredText(runs, kAny);
-    return evidence;
-  };
-  return claim;
+std::string InputOf(const Results& results) {
+  return InputParameter(results.settings.GetList("models").front());
 }
 
-ClaimSpec MiddleDoesNotPredict() {
-  ClaimSpec claim = Claim(
-      "patches-predict-better",
-      {"figure-20"},
-      "RMS spikes of a layer in the middle do not precede loss spikes, those of the patch embedding "
-      "do (Figure 20, one layer). Here: of all other parameters.");
-  claim.contrast = fmt::format(
-      "share of loss spikes preceded, above chance and over the largest excess possible ({}): of the patch "
-      "embedding minus the mean over all other parameters with RMS spikes that all models have; per seed, "
-      "over its AdamW runs without a change of the data",
-      kShifts);
-  claim.margin = RecallMargin();
-  claim.evidence = [](const Settings& settings, const Tables& tables) {
-    const std::vector<RunEvents> runs = EventsOf(settings, tables, kSteadyScope);
-    const std::string why = WhyTooFew(runs);
-    if (!why.empty()) return LeftOutBecause(why);
-    const std::string input = InputParameter(settings.GetList("models").front());
-    if (PredictorsOf(runs).empty()) return LeftOutBecause("there is no RMS spike");
-    SeedValues difference = Skill(runs, input);
-    std::map<std::string, std::pair<double, double>> others;  // sum and number per seed
-    for (const std::string& predictor : PredictorsOf(runs)) {
-      if (predictor == input || predictor == kAny || predictor == kCurvature) continue;
-      if (SeriesOf(runs, predictor).size() < runs.size()) continue;  // not in all models
-      for (const auto& [seed, skill] : Skill(runs, predictor)) {
-        others[seed].first += skill;
-        others[seed].second += 1;
-      }
-    }
-    for (auto& [seed, value] : difference) {
-      const auto& [sum, count] = others[seed];
-      value -= count > 0 ? sum / count : 0;
-    }
-    return AgainstReference(input + " minus the others", difference, 0);
-  };
-  return claim;
+Evidence Precedes(const Results& results, const char* scope) {
+  const std::vector<RunEvents> runs = EventsOf(results.settings, results.tables, scope);
+  if (const std::string why = WhyTooFew(runs); !why.empty()) return LeftOutBecause(why);
+  const std::string input = InputOf(results);
+  Evidence evidence = AgainstReference(input + " above chance", ExcessRecall(runs, input), 0);
+  evidence.measured = MeasuredText(runs, input) + MeasuredText(runs, kAny);
+  return evidence;
 }
 
-ClaimSpec CurvaturePredictsBetter() {
-  ClaimSpec claim =
-      Claim("curvature-predicts-better",
-            {"appendix-e"},
-            "Not in the paper. [AdamSpikes]: a loss spike occurs when the curvature along the "
-            "gradient under Adam's preconditioner exceeds 2 over the learning rate. It "
-            "predicts the spikes of a student that sees all its data better than RMS_t >= "
-            "2.3 of any tensor.");
-  claim.primary = false;
-  claim.contrast = fmt::format(
-      "share of loss spikes preceded by 1 to 8 steps, above chance and over the largest excess possible "
-      "({}): by the curvature minus by an RMS spike of any parameter; per seed, over the student's AdamW "
-      "runs",
-      kShifts);
-  claim.margin = RecallMargin();
-  claim.scale = "A residual MLP of --size, all data in every step.";
-  claim.evidence = [](const Settings& settings, const Tables& tables) {
-    const std::vector<RunEvents> runs = EventsOf(settings, tables, kStudentScope);
-    const std::vector<std::string> predictors = PredictorsOf(runs);
-    if (std::find(predictors.begin(), predictors.end(), kCurvature) == predictors.end()) {
-      return NotTestedBecause("no curvature was measured (--student-lrs, --curvature)");
+Evidence PatchesAgainstOthers(const Results& results) {
+  const std::vector<RunEvents> runs = EventsOf(results.settings, results.tables, kSteadyScope);
+  if (const std::string why = WhyTooFew(runs); !why.empty()) return LeftOutBecause(why);
+  const std::string input = InputOf(results);
+  if (PredictorsOf(runs).empty()) return LeftOutBecause("there is no RMS spike");
+  SeedValues difference = Skill(runs, input);
+  std::map<std::string, std::pair<double, double>> others;  // sum and number per seed
+  for (const std::string& predictor : PredictorsOf(runs)) {
+    if (predictor == input || predictor == kAny || predictor == kCurvature) continue;
+    if (SeriesOf(runs, predictor).size() < runs.size()) continue;  // not in all models
+    for (const auto& [seed, skill] : Skill(runs, predictor)) {
+      others[seed].first += skill;
+      others[seed].second += 1;
     }
-    const std::string why = WhyTooFew(runs);
-    if (!why.empty()) return LeftOutBecause(why);
-    SeedValues difference = Skill(runs, kCurvature);
-    const SeedValues rms = Skill(runs, kAny);
-    for (auto& [seed, value] : difference) value -= rms.at(seed);
-    Evidence evidence = AgainstReference("curvature minus RMS_t", difference, 0);
-    evidence.measured = MeasuredText(runs, kCurvature) + MeasuredText(runs, kAny);
-    return evidence;
-  };
-  return claim;
+  }
+  for (auto& [seed, value] : difference) {
+    const auto& [sum, count] = others[seed];
+    value -= count > 0 ? sum / count : 0;
+  }
+  return AgainstReference(input + " minus the others", difference, 0);
 }
 
-ClaimSpec UnpredictedCostLess() {
-  ClaimSpec claim = Claim(
-      "unpredicted-spikes-are-none",
-      {"figure-17", "figure-18", "figure-19"},
-      "Loss spikes that no RMS spike precedes do \"not really appear to be a spike at all\" (Figures "
-      "17 to 19): they cost fewer steps.");
-  claim.side = -1;
-  claim.primary = false;
-  claim.contrast =
-      "mean steps lost of a loss spike without an RMS spike of the patch embedding before it, minus that of "
-      "one with; per seed, over its AdamW runs without a change of the data; a spike within the "
-      "recovery of another is part of that one";
-  claim.margin = {.value = 1, .unit = "steps", .justification = "The resolution of the measure."};
-  claim.evidence = [](const Settings& settings, const Tables& tables) {
-    std::map<std::string, std::pair<std::vector<double>, std::vector<double>>> seeds;
-    for (const RunEvents& run : EventsOf(settings, tables, kSteadyScope)) {
-      const EventSeries series = SeriesOf({run}, InputParameter(run.arm.model)).at(0);
-      for (size_t i = 0; i < run.spikes.size(); ++i) {
-        if (run.lost.at(i) == 0) continue;  // part of the spike before
-        const EventSeries one{series.first, series.last, series.events, {run.spikes[i]}};
-        const bool predicted = Predict({&one, 1}, SpikeRule()).predicted > 0;
-        auto& [with, without] = seeds[run.seed];
-        (predicted ? with : without).push_back(static_cast<double>(run.lost.at(i)));
-      }
+Evidence CostOfUnpredicted(const Results& results) {
+  using Steps = std::vector<double>;
+  std::map<std::string, std::pair<Steps, Steps>> seeds;  // with an RMS spike before it, and without
+  for (const RunEvents& run : EventsOf(results.settings, results.tables, kSteadyScope)) {
+    const EventSeries series = SeriesOf({run}, InputParameter(run.arm[kModel])).at(0);
+    for (size_t i = 0; i < run.spikes.size(); ++i) {
+      if (run.lost.at(i) == 0) continue;  // part of the spike before
+      const EventSeries one{series.first, series.last, series.events, {run.spikes[i]}};
+      const bool predicted = Predict({&one, 1}, SpikeRule()).predicted > 0;
+      auto& [with, without] = seeds[run.seed];
+      (predicted ? with : without).push_back(static_cast<double>(run.lost.at(i)));
     }
-    SeedValues difference;
-    for (const auto& [seed, lost] : seeds) {
-      const auto& [with, without] = lost;
-      if (with.empty() || without.empty()) continue;
-      difference[seed] = MeanOf(without).value - MeanOf(with).value;
-    }
-    if (difference.size() < 2) {
-      return LeftOutBecause(fmt::format("seeds with spikes of both kinds: {}, expected at least 2",
-                                        difference.size()));
-    }
-    return AgainstReference("without minus with", difference, 0);
-  };
-  return claim;
+  }
+  SeedValues difference;
+  for (const auto& [seed, lost] : seeds) {
+    const auto& [with, without] = lost;
+    if (with.empty() || without.empty()) continue;
+    difference[seed] = MeanOf(without).value - MeanOf(with).value;
+  }
+  if (difference.size() >= 2) return AgainstReference("without minus with", difference, 0);
+  return LeftOutBecause(
+      fmt::format("seeds with spikes of both kinds: {}, expected at least 2", difference.size()));
 }
 
-ClaimSpec Bound() {
-  ClaimSpec claim =
-      Claim("rms-bound",
-            {"appendix-e", "figure-4"},
-            "RMS_t <= 1 / sqrt(1 - beta2), so that it cannot reach 2.3 below beta2 = 0.81 "
-            "(numsim's analysis; the paper's threshold holds for larger beta2 alone).");
-  claim.kind = ClaimKind::kExact;
-  claim.contrast = "bound_ratio of every run is at most 1, but for float32 rounding (1e-5)";
-  claim.scale = "Any.";
-  claim.evidence = [](const Settings& /*settings*/, const Tables& tables) {
-    double largest = 0;
-    for (const double ratio : Frame(tables.at(std::string(kRunsTable))).Numbers("bound_ratio")) {
-      largest = std::max(largest, ratio);
-    }
-    if (largest == 0) return NotTestedBecause("no run has such an RMS_t");
-    Evidence evidence;
-    evidence.exact = largest <= 1 + 1e-5;
-    evidence.measured = fmt::format("largest ratio {:.6f}", largest);
-    return evidence;
-  };
-  return claim;
+Evidence CurvatureAgainstRms(const Results& results) {
+  const std::vector<RunEvents> runs = EventsOf(results.settings, results.tables, kStudentScope);
+  if (std::ranges::count(PredictorsOf(runs), kCurvature) == 0) {
+    return NotTestedBecause("no curvature was measured (--student-lrs, --curvature)");
+  }
+  if (const std::string why = WhyTooFew(runs); !why.empty()) return LeftOutBecause(why);
+  SeedValues difference = Skill(runs, kCurvature);
+  const SeedValues rms = Skill(runs, kAny);
+  for (auto& [seed, value] : difference) value -= rms.at(seed);
+  Evidence evidence = AgainstReference("curvature minus RMS_t", difference, 0);
+  evidence.measured = MeasuredText(runs, kCurvature) + MeasuredText(runs, kAny);
+  return evidence;
+}
+
+Evidence IsBounded(const Results& results) {
+  double largest = 0;
+  for (const double ratio : results.Of("runs").Numbers("bound_ratio"))
+    largest = std::max(largest, ratio);
+  if (largest == 0) return NotTestedBecause("no run has such an RMS_t");
+  Evidence evidence;
+  evidence.exact = largest <= 1 + 1e-5;
+  evidence.measured = fmt::format("largest ratio {:.6f}", largest);
+  return evidence;
+}
+
+ClaimRow RmsPrecedes(const char* name, const char* scope, const char* data, bool primary) {
+  return {
+      .name = name,
+      .items = {"figure-4", "figure-15", "figure-16", "appendix-e"},
+      .statement =
+          "Loss spikes follow an RMS spike of the patch embedding by 1 to 8 iterations: 28 of 30, "
+          "by chance 1 % (Section 3.4, Appendix E).",
+      .contrast = fmt::format("share of the loss spikes that follow an RMS spike of the patch "
+                              "embedding by 1 to 8 steps, minus the mean of that share {}; per "
+                              "seed, over its AdamW runs {}",
+                              kShifts,
+                              data),
+      .primary = primary,
+      .margin = RecallMargin(),
+      .papers_effect = 0.92,
+      .evidence = [=](const Results& results) { return Precedes(results, scope); }};
 }
 
 }  // namespace
 
-std::vector<ClaimSpec> PredictionClaims() {
-  return {RmsStaysLow(),
-          RmsPrecedes(kSteadyScope, true),
-          RmsPrecedes(kNewScope, false),
-          MiddleDoesNotPredict(),
-          UnpredictedCostLess(),
-          CurvaturePredictsBetter(),
-          Bound()};
+std::vector<ClaimRow> PredictionRows() {
+  return {
+      RmsPrecedes("rms-precedes-loss", kSteadyScope, "without a change of the data", true),
+      RmsPrecedes("rms-precedes-loss-on-new-data", kNewScope, "with new data", false),
+      {.name = "patches-predict-better",
+       .items = {"figure-20"},
+       .statement = "RMS spikes of a layer in the middle do not precede loss spikes, those of the "
+                    "patch embedding do (Figure 20, one layer). Here: of all other parameters.",
+       .contrast = fmt::format("share of loss spikes preceded, above chance and over the largest "
+                               "excess possible ({}): of the patch embedding minus the mean over "
+                               "all other parameters with RMS spikes that all models have; per "
+                               "seed, over its AdamW runs without a change of the data",
+                               kShifts),
+       .margin = RecallMargin(),
+       .evidence = PatchesAgainstOthers},
+      {.name = "unpredicted-spikes-are-none",
+       .items = {"figure-17", "figure-18", "figure-19"},
+       .statement = "Loss spikes that no RMS spike precedes do \"not really appear to be a spike "
+                    "at all\" (Figures 17 to 19): they cost fewer steps.",
+       .contrast = "mean steps lost of a loss spike without an RMS spike of the patch embedding "
+                   "before it, minus that of one with; per seed, over its AdamW runs without a "
+                   "change of the data; a spike within the recovery of another is part of that one",
+       .side = -1,
+       .primary = false,
+       .margin = Margin{1, "steps", "The resolution of the measure."},
+       .evidence = CostOfUnpredicted},
+      {.name = "curvature-predicts-better",
+       .items = {"appendix-e"},
+       .statement = "Not in the paper. [AdamSpikes]: a loss spike occurs when the curvature along "
+                    "the gradient under Adam's preconditioner exceeds 2 over the learning rate. It "
+                    "predicts the spikes of a student that sees all its data better than RMS_t >= "
+                    "2.3 of any tensor.",
+       .contrast = fmt::format("share of loss spikes preceded by 1 to 8 steps, above chance and "
+                               "over the largest excess possible ({}): by the curvature minus by "
+                               "an RMS spike of any parameter; per seed, over the student's AdamW "
+                               "runs",
+                               kShifts),
+       .primary = false,
+       .margin = RecallMargin(),
+       .scale = "A residual MLP of --size, all data in every step.",
+       .evidence = CurvatureAgainstRms},
+      {.name = "rms-bound",
+       .items = {"appendix-e", "figure-4"},
+       .statement = "RMS_t <= 1 / sqrt(1 - beta2), so that it cannot reach 2.3 below beta2 = 0.81 "
+                    "(numsim's analysis; the paper's threshold holds for larger beta2 alone).",
+       .contrast = "bound_ratio of every run is at most 1, but for float32 rounding (1e-5)",
+       .kind = ClaimKind::kExact,
+       .margin = Margin(),
+       .scale = "Any.",
+       .evidence = IsBounded}};
 }
 
 }  // namespace numsim::experiments::loss_spikes

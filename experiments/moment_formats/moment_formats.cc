@@ -359,7 +359,7 @@ TrainConfig ConfigOf(const Settings& settings, const Arm& arm, uint64_t seed) {
   config.model.kind = ModelKind::kLlama;
   config.linear.all.high_precision = "fp32";
   ReadTraining(single, seed, config);
-  ReadText(settings, config.data);
+  ReadTextData(settings, config.data);
   config.optimizer.m = ParseMomentFormat(arm.pair.m);
   config.optimizer.v = ParseMomentFormat(arm.pair.v);
   const std::string& from = arm.regime.update_from;

@@ -141,7 +141,7 @@ void ReadTraining(const Settings& settings, uint64_t seed, TrainConfig& config) 
   SetConfigKeys(KeysOf(settings), config);
 }
 
-void ReadText(const Settings& settings, DataConfig& data) {
+void ReadTextData(const Settings& settings, DataConfig& data) {
   const std::string& text = settings.Get("text");
   data.kind = text.empty() ? DataKind::kGeneratedText : DataKind::kText;
   data.path = text;

@@ -45,7 +45,7 @@ Option KeysOption();
 // of `text-size` bytes. If the experiment declares `vocabulary` and it is not 256: the pieces of a
 // tokenizer with that many entries which is trained on the file, or without a file, `text-size` tokens
 // with Zipf frequencies.
-void ReadText(const Settings& settings, DataConfig& data);
+void ReadTextData(const Settings& settings, DataConfig& data);
 // Selects images with captions: the folder of option `captions` or, where that is empty, `shapes`
 // generated images of `image` x `image` pixels.
 void ReadCaptions(const Settings& settings, DataConfig& data);
@@ -73,7 +73,7 @@ void SetSize(const ModelSize& size, ModelConfig& model);
 // Options that the experiment does not declare are left out.
 std::string TrainingScaleText(const Settings& settings, const Tables& tables = {});
 
-// Configuration keys and the options that set them, for options that ReadTraining, ReadText and
+// Configuration keys and the options that set them, for options that ReadTraining, ReadTextData and
 // ReadCaptions do not know: {"train.batch", "batches"}.
 using OptionsOfKeys = std::map<std::string, std::string>;
 
@@ -82,7 +82,7 @@ using OptionsOfKeys = std::map<std::string, std::string>;
 // experiment itself sets a key of the option `keys`.
 void CheckTraining(const Settings& settings, const TrainConfig& config);
 // Checks trainings that all use the data of the first, which are opened once. `options` take
-// precedence over the options that ReadTraining, ReadText and ReadCaptions read.
+// precedence over the options that ReadTraining, ReadTextData and ReadCaptions read.
 void CheckTrainings(const Settings& settings,
                     std::span<const TrainConfig> configs,
                     const OptionsOfKeys& options);

@@ -261,7 +261,7 @@ void CheckSettings(const Study& study, const Settings& settings) {
     }
     const auto low = static_cast<int64_t>(limits.low);
     auto high = static_cast<int64_t>(limits.high);
-    for (const std::string& other : {setting.at_most, setting.part_of}) {
+    for (const std::string& other : {setting.at_most, setting.most}) {
       if (!other.empty()) high = settings.GetInteger(other, 1, kMostSteps);
     }
     settings.GetInteger(setting.name, low, high);

@@ -56,7 +56,7 @@ const std::vector<Setting>& CommonSettings() {
       {.name = "valid-batches", .help = "batches per validation", .keys = {"train.valid_batches=$"}, .limits = Limits{1, kMillion}},
       {.name = "diverged-above", .help = "a loss above this many times the first counts as divergence; 0: only one that is not finite", .keys = {"train.diverged_above=$"}, .limits = Limits{0, 1e9, kReal}},
       {.name = "lr",            .help = "peak learning rate", .keys = {"schedule.peak=$"}, .limits = Limits{1e-12, 100, kReal}},
-      {.name = "warmup",        .help = "steps of linear warm-up", .keys = {"schedule.warmup=$"}, .limits = Limits{0, kMostSteps}, .part_of = "steps"},
+      {.name = "warmup",        .help = "steps of linear warm-up", .keys = {"schedule.warmup=$"}, .limits = Limits{0, kMostSteps}, .part_of = "steps", .most = "steps"},
       {.name = "final-lr",      .help = "learning rate at the end, over the peak: 0 to 1", .keys = {"schedule.final=$"}, .limits = Limits{0, 1, kReal}},
       {.name = "optimizer",     .help = "optimiser: stable-adamw, adamw or another of numsim train", .keys = {"optimizer.kind=$"}},
       {.name = "epsilon",       .help = "epsilon of the optimiser", .keys = {"optimizer.epsilon=$"}, .limits = Limits{1e-30, 1, kReal}},

@@ -21,6 +21,15 @@ Arm ArmOfRow(const Study& study, const Frame& row) {
   return arm;
 }
 
+std::vector<Arm> ArmsIn(const Study& study, const Frame& runs) {
+  std::vector<Arm> arms;
+  runs.ForEach([&](const Frame& run) {
+    Arm arm = ArmOfRow(study, run);
+    if (std::ranges::count(arms, arm) == 0) arms.push_back(std::move(arm));
+  });
+  return arms;
+}
+
 const std::string& BaselineOf(const Study& study, const std::string& axis) {
   return std::ranges::find(study.axes, axis, &Axis::name)->baseline;
 }
@@ -96,13 +105,40 @@ DerivedTable Outcomes(const std::vector<GapColumn>& gaps) {
   table.columns.push_back({"zero_shot", "mean over the seeds that did not diverge"});
   table.rows = [gaps](const Results& results) {
     const Frame runs = results.Of(results.study.runs);
-    std::vector<Arm> arms;
-    runs.ForEach([&](const Frame& run) {
-      Arm arm = ArmOfRow(results.study, run);
-      if (std::ranges::count(arms, arm) == 0) arms.push_back(std::move(arm));
-    });
     std::vector<Row> rows;
-    for (const Arm& arm : arms) rows.push_back(OutcomeRow(results, runs, arm, gaps));
+    for (const Arm& arm : ArmsIn(results.study, runs)) {
+      rows.push_back(OutcomeRow(results, runs, arm, gaps));
+    }
+    return rows;
+  };
+  return table;
+}
+
+DerivedTable ArmMeans(const std::string& name, const std::vector<MeanColumn>& columns) {
+  DerivedTable table{.name = name, .columns = {{"seeds", "number of seeds"}}, .of_arms = true};
+  for (const MeanColumn& column : columns) {
+    table.columns.push_back({column.name, column.meaning});
+    if (!column.interval) continue;
+    table.columns.push_back(
+        {column.name + "_low", "95 % interval (Student's t); nan for one seed"});
+    table.columns.push_back({column.name + "_high", "95 % interval"});
+  }
+  table.rows = [columns](const Results& results) {
+    const Frame runs = results.Of(results.study.runs);
+    std::vector<Row> rows;
+    for (const Arm& arm : ArmsIn(results.study, runs)) {
+      const Frame own = results.OfArm(runs, arm);
+      Row& row = rows.emplace_back(arm.begin(), arm.end());
+      row.emplace_back(own.Size());
+      for (const MeanColumn& column : columns) {
+        const Frame used = column.finished ? FinishedOf(own) : own;
+        if (column.interval) {
+          Append({MeanOf(used.OverSeeds(column.name))}, row);
+        } else {
+          row.emplace_back(used.Mean(column.name));
+        }
+      }
+    }
     return rows;
   };
   return table;

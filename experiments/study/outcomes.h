@@ -29,6 +29,15 @@ struct GapColumn {
 // paired by seed.
 DerivedTable Outcomes(const std::vector<GapColumn>& gaps);
 
+// A column of means over the seeds of an arm.
+struct MeanColumn {
+  std::string name, meaning;
+  bool interval = false;  // NAME_low and NAME_high have the 95 % interval
+  bool finished = false;  // of the runs that finished
+};
+// Returns a table of means over seeds: the number of seeds per arm, then these columns.
+DerivedTable ArmMeans(const std::string& name, const std::vector<MeanColumn>& columns);
+
 // Returns the figure of losses against steps in `curves`: a panel for each value of an axis, with the
 // baseline of both axes beside each. Losses above those of the panel of the baseline are cut.
 std::function<Figure(const Results&)> LossFigure(

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <memory>
+#include <set>
 #include <utility>
 
 #include "experiments/core/option_names.h"
@@ -25,10 +26,12 @@ using Shared = std::shared_ptr<const Study>;
 // Returns the values of a preset by option, those of the first included.
 std::map<std::string, std::string> ValuesOfPreset(const Study& study, const StudyPreset& preset) {
   std::map<std::string, std::string> values;
-  for (const StudyPreset* const one : {&study.presets.front(), &preset}) {
-    for (const auto& [key, value] : AssignmentsOf(one->toml)) {
-      values[OptionOf(study, key).name] = value;
-    }
+  if (&preset != &study.presets.front()) {
+    const auto on = std::ranges::find(study.presets, preset.on, &StudyPreset::name);
+    values = ValuesOfPreset(study, on == study.presets.end() ? study.presets.front() : *on);
+  }
+  for (const auto& [key, value] : AssignmentsOf(preset.toml)) {
+    values[OptionOf(study, key).name] = value;
   }
   return values;
 }
@@ -77,6 +80,9 @@ std::vector<Option> MakeOptions(const Study& study) {
     }
     for (Option& option : options) SetValue(preset.name, values.at(option.name), option);
   }
+  for (Option& option : options) {
+    std::erase_if(option.others, [&](const auto& other) { return other.second == option.paper; });
+  }
   const auto of_axis = [&](const Option& option) {
     return std::ranges::any_of(study.axes, [&](const Axis& axis) {
       return std::ranges::count(axis.options, option.name) > 0;
@@ -86,6 +92,46 @@ std::vector<Option> MakeOptions(const Study& study) {
       options.begin(), options.end(), of_axis);  // what a user is likely to look for
   options.push_back(KeysOption());
   return options;
+}
+
+// Throws Error for a key that `numsim train` does not have, and for a value that names no option.
+class KeyChecker {
+ public:
+  explicit KeyChecker(const Study& study) : study_(study) {
+    for (const ConfigKey& key : ConfigKeys({})) keys_.insert(key.name);
+    for (const OptionRow& row : OptionsOf(study)) options_.insert(row.name);
+  }
+
+  void Check(const std::string& owner, const Keys& assignments) const {
+    for (const std::string& assignment : assignments) {
+      const size_t equals = std::min(assignment.find('='), assignment.size());
+      const std::string key = assignment.substr(0, equals);
+      const std::string value = assignment.substr(std::min(equals + 1, assignment.size()));
+      const bool option = value.size() < 2 || value[0] != '$' || options_.contains(value.substr(1));
+      if (keys_.contains(key) && option) continue;
+      throw Error::Format("{}: {}: '{}' {}",
+                          study_.name,
+                          owner,
+                          assignment,
+                          option ? "sets no key of numsim train" : "names no option");
+    }
+  }
+  void Check(const std::string& owner, const std::vector<Choice>& choices) const {
+    for (const Choice& choice : choices) Check(owner + " " + choice.name, choice.keys);
+  }
+
+ private:
+  const Study& study_;
+  std::set<std::string> keys_, options_;
+};
+
+void CheckKeys(const Study& study) {
+  const KeyChecker checker(study);
+  for (const Setting& setting : study.settings) {
+    checker.Check(setting.name, setting.keys);
+    checker.Check(setting.name, setting.choices);
+  }
+  for (const Axis& axis : study.axes) checker.Check(axis.name, axis.choices);
 }
 
 // ---- trials
@@ -151,7 +197,9 @@ std::vector<TrainingOfRow> TrainingsOf(const Study& study,
   const Arm arm = ArmOf(study, trial);
   Row key(arm.begin(), arm.end());
   key.emplace_back(trial.seed);
-  return {{std::move(key), ConfigOf(study, settings, arm, trial.seed)}};
+  return {{.key = std::move(key),
+           .config = ConfigOf(study, settings, arm, trial.seed),
+           .partial = study.data && study.data(settings, arm)}};
 }
 
 // ---- tables and figures
@@ -303,6 +351,7 @@ Experiment MakeExperiment(Study given) {
   experiment.reproduces = study->reproduces;
   experiment.description = study->description;
   experiment.options = MakeOptions(*study);
+  CheckKeys(*study);
   experiment.presets.clear();
   for (const StudyPreset& preset : study->presets) {
     experiment.presets.push_back({preset.name, preset.seeds, preset.seconds});

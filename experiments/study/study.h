@@ -19,6 +19,7 @@
 #include "experiments/study/claim_row.h"
 #include "experiments/study/probe.h"
 #include "numsim/base/split_list.h"
+#include "numsim/data/source.h"
 
 namespace numsim::experiments::study {
 
@@ -47,9 +48,8 @@ struct Setting {
   Keys keys = {};                    // of any other value
   bool only_choices = false;         // there is no other value
   std::optional<Limits> limits = {};
-  // As in Option; the value of the option that these name is also the largest that is allowed.
-  std::string part_of = {}, at_most = {};
-  std::string before = {};  // as in Option
+  std::string part_of = {}, at_most = {}, before = {};  // as in Option
+  std::string most = {};  // option whose value is the largest allowed; that of at_most also is
 };
 
 // Returns the option `model` with these models, clip, vit or llama, whose data have the sizes of the
@@ -77,10 +77,14 @@ struct Axis {
 // sections, other options in [study].
 struct StudyPreset {
   std::string name;
-  std::string toml;  // the first: all values; others: those that differ from the first
+  std::string toml;  // the first: all values; others: those that differ from `on`
   int seeds = 1;
   double seconds = 0;
+  std::string on = {};  // another preset; empty: the first
 };
+
+using DataChange =
+    std::function<std::shared_ptr<const DataSource>(std::shared_ptr<const DataSource>)>;
 
 struct DerivedTable {
   std::string name;
@@ -102,6 +106,8 @@ struct Study {
   std::function<std::vector<Arm>(const Study&, const Settings&)> arms = {};
   // Returns the arm of a claim's axes that are not named there; empty: the baselines.
   std::function<Arm(const Settings&)> centre = {};
+  // Returns what a training of the arm makes of its data; empty: nothing. Such a trial is no file.
+  std::function<DataChange(const Settings&, const Arm&)> data = {};
   std::string label;     // of a trial, "{format} {intervention}"; the seed is added
   std::string arm_text;  // in verdicts, "{intervention} / {format}"
   std::string scale;     // of a run, with options in braces
@@ -122,8 +128,9 @@ struct Study {
   std::function<std::string(const std::string&)> from_former_names = {};
 };
 
-// Throws Error naming the claim and the arm if a claim's arm is none that the axes can make, and naming
-// preset and option if a preset has an option that the study does not have.
+// Throws Error naming the claim and the arm if a claim's arm is none that the axes can make, naming
+// preset and option if a preset has an option that the study does not have, and for a choice that sets
+// no key of `numsim train`.
 Experiment MakeExperiment(Study study);
 
 // Returns the choice of a text on an axis, with its canonical name. Throws Error with the names.

@@ -149,7 +149,7 @@ TrainConfig ConfigOf(const Settings& settings, const Arm& arm, uint64_t seed) {
   config.model.kind = ModelKind::kLlama;
   config.linear.all = ProductsOf(settings);
   SetSize(ParseSize("size", arm.size), config.model);
-  ReadText(settings, config.data);
+  ReadTextData(settings, config.data);
   ReadTraining(single, seed, config);
   // A shorter training has a warm-up that is shorter in proportion.
   const auto centre = static_cast<uint64_t>(settings.GetInteger("steps", 1, kMostSteps));

@@ -88,18 +88,15 @@ class SpikeClaims : public SpikeTables {
 
   // Returns the arm of a text such as "0.999 size=4x16 by=lion:3".
   Arm ArmFrom(const std::string& text) {
-    const std::map<std::string, std::string Arm::*> fields = {{"size", &Arm::size},
-                                                              {"batch", &Arm::batch},
-                                                              {"lr", &Arm::lr},
-                                                              {"data", &Arm::data},
-                                                              {"by", &Arm::optimizer}};
+    const std::map<std::string, Place> fields = {
+        {"size", kSize}, {"batch", kBatch}, {"lr", kLr}, {"data", kData}, {"by", kOptimizer}};
     std::istringstream words(text);
     std::string word;
     words >> word;
     Arm arm = Centre(results_.settings(), word);
     while (words >> word) {
       const size_t at = word.find('=');
-      arm.*fields.at(word.substr(0, at)) = word.substr(at + 1);
+      arm[fields.at(word.substr(0, at))] = word.substr(at + 1);
     }
     return arm;
   }
@@ -146,15 +143,15 @@ class SpikeClaims : public SpikeTables {
 
 // An experiment that does not train the arms of a claim could never test it.
 TEST_F(SpikeClaims, CompareTheArmsOfTheirContrastAndTheyAreTrained) {
-  const std::vector<Arm> arms = ArmsOf(results_.settings());
+  const std::vector<Arm> arms = ArmsOf(LossSpikesStudy(), results_.settings());
   for (const ArmClaim& c : kArmClaims) {
     EXPECT_EQ(std::count(arms.begin(), arms.end(), ArmFrom(c.one)), 1) << c.name;
     EXPECT_EQ(std::count(arms.begin(), arms.end(), ArmFrom(c.other)), 1) << c.name;
     Fill(c, 2);
     const JudgedClaim claim = results_.ClaimOf(c.name);
     ASSERT_EQ(claim.evidence.contrasts.size(), 1u) << c.name << claim.result.reason;
-    EXPECT_EQ(claim.evidence.contrasts[0][0].arm, ArmFrom(c.one).Text()) << c.name;
-    EXPECT_EQ(claim.evidence.contrasts[0][1].arm, ArmFrom(c.other).Text()) << c.name;
+    EXPECT_EQ(claim.evidence.contrasts[0][0].arm, TextOf(ArmFrom(c.one))) << c.name;
+    EXPECT_EQ(claim.evidence.contrasts[0][1].arm, TextOf(ArmFrom(c.other))) << c.name;
     EXPECT_EQ(claim.evidence.parameters, 1000) << c.name;
   }
 }
@@ -189,7 +186,7 @@ TEST_F(SpikeClaims, AreNotTestedWithoutOneOfTheirArms) {
     for (const std::string& missing : {c.one, c.other}) {
       results_.Clear("runs");
       AddSeeds(missing == c.one ? c.other : c.one, c.outcome, 40 * c.outcome.margin);
-      EXPECT_EQ(ReasonOf(c.name), "was not trained: " + ArmFrom(missing).Text()) << c.name;
+      EXPECT_EQ(ReasonOf(c.name), "was not trained: " + TextOf(ArmFrom(missing))) << c.name;
     }
   }
 }

@@ -37,17 +37,29 @@ inline Arm TinyStudent(const std::string& optimizer = "adamw", const std::string
   return {"mlp", "1x32", "8", lr, "3", "steady", "0.99", optimizer};
 }
 
+inline std::string TextOf(const Arm& arm) {
+  static const study::Study spikes = LossSpikesStudy();
+  return ArmText(spikes, arm, spikes.label);
+}
+
+inline TrainConfig ConfigOf(const Settings& settings, const Arm& arm, uint64_t seed) {
+  return study::ConfigOf(LossSpikesStudy(), settings, arm, seed);
+}
+
+// Returns the cells that name an arm, by column.
+inline std::map<std::string, std::string> NamesOf(const Arm& arm) {
+  return {{"model", arm[kModel]},
+          {"size", arm[kSize]},
+          {"batch", arm[kBatch]},
+          {"lr", arm[kLr]},
+          {"warmup", arm[kWarmup]},
+          {"data", arm[kData]},
+          {"beta2", arm[kBeta2]},
+          {"optimizer", arm[kOptimizer]}};
+}
+
 inline Trial TrialOf(const Arm& arm, uint64_t seed = 0) {
-  return {.label = arm.Text(),
-          .seed = seed,
-          .parameters = {{"model", arm.model},
-                         {"size", arm.size},
-                         {"batch", arm.batch},
-                         {"lr", arm.lr},
-                         {"warmup", arm.warmup},
-                         {"data", arm.data},
-                         {"beta2", arm.beta2},
-                         {"optimizer", arm.optimizer}}};
+  return {.label = TextOf(arm), .seed = seed, .parameters = NamesOf(arm)};
 }
 
 // The tables that derive and claims read, from made-up runs.
@@ -66,15 +78,8 @@ class SpikeTables : public ::testing::Test {
 
   // Adds a row to a table. Cells that are not named are nan.
   void AddRow(const std::string& table, const Arm& arm, int seed, Cells cells) {
-    cells.insert({{"model", arm.model},
-                  {"size", arm.size},
-                  {"batch", arm.batch},
-                  {"lr", arm.lr},
-                  {"warmup", arm.warmup},
-                  {"data", arm.data},
-                  {"beta2", arm.beta2},
-                  {"optimizer", arm.optimizer},
-                  {"seed", seed}});
+    for (const auto& [column, name] : NamesOf(arm)) cells.emplace(column, name);
+    cells.emplace("seed", seed);
     results_.Add(table, cells);
   }
   // Adds a run that finished after 1000 steps, unless the cells say otherwise.

@@ -23,7 +23,7 @@ const Overrides kEarlyChange = {{"change-step", "86"}};
 class PredictionClaims : public SpikeTables {
  protected:
   static Arm Steady() { return CentreArm("0.999"); }
-  static Arm New() { return With(Steady(), &Arm::data, "new"); }
+  static Arm New() { return With(Steady(), kData, "new"); }
   static Arm StudentArm() {
     return {"mlp", "2x32", "128", "1e-2", "150", "steady", "0.999", "adamw"};
   }
@@ -61,7 +61,7 @@ TEST_F(PredictionClaims, RmsSpikesPrecedeByOneToEightSteps) {
     for (const Arm& arm : {Steady(), New()}) {
       const bool steady = arm == Steady();
       const char* const name = steady ? "rms-precedes-loss" : "rms-precedes-loss-on-new-data";
-      const Arm unasked = With(arm, &Arm::data, steady ? "new" : "steady");
+      const Arm unasked = With(arm, kData, steady ? "new" : "steady");
       SetOptions(kEarlyChange);
       for (int seed = 0; seed < 10; ++seed) {
         const Steps own = before ? Before(seed) : Beside();
@@ -69,7 +69,7 @@ TEST_F(PredictionClaims, RmsSpikesPrecedeByOneToEightSteps) {
         AddSpikes(arm, seed, kPatches, own);
         AddRmsSpikes(arm, seed, "text.a", opposite);
         AddSpikes(unasked, seed, kPatches, opposite);
-        AddSpikes(With(arm, &Arm::optimizer, "stable-adamw"), seed, kPatches, opposite);
+        AddSpikes(With(arm, kOptimizer, "stable-adamw"), seed, kPatches, opposite);
       }
       EXPECT_EQ(VerdictOf(name), before ? "supported" : "contradicted") << name;
       EXPECT_THAT(results_.ClaimOf(name).evidence.measured,
@@ -111,8 +111,8 @@ TEST_F(PredictionClaims, NeedTenLossSpikes) {
     for (int seed = 0; seed < 9; ++seed) {
       AddRun(arm, seed);
       AddLossSpikes(arm, seed, {300}, {1});
-      AddRmsSpikes(arm, seed, InputParameter(arm.model), {295});
-      if (arm.model == "mlp") AddCurvature(arm, seed, {});
+      AddRmsSpikes(arm, seed, InputParameter(arm[kModel]), {295});
+      if (arm[kModel] == "mlp") AddCurvature(arm, seed, {});
     }
   }
   for (const char* const name : names) {
@@ -122,7 +122,7 @@ TEST_F(PredictionClaims, NeedTenLossSpikes) {
   for (const Arm& arm : {Steady(), New(), StudentArm()}) {
     AddRun(arm, 9);
     AddLossSpikes(arm, 9, {300}, {1});
-    if (arm.model == "mlp") AddCurvature(arm, 9, {});
+    if (arm[kModel] == "mlp") AddCurvature(arm, 9, {});
   }
   for (const char* const name : names) EXPECT_NE(VerdictOf(name), "not tested") << name;
 }
@@ -202,7 +202,7 @@ TEST_F(PredictionClaims, TheBoundIsExact) {
   AddRun(Steady(), 1, {{"bound_ratio", 0.4}});
   AddRun(Steady(), 2, {{"bound_ratio", 1 + 9e-6}});
   EXPECT_EQ(VerdictOf("rms-bound"), "exact: holds");
-  AddRun(With(StudentArm(), &Arm::optimizer, "stable-adamw"), 0, {{"bound_ratio", 1 + 2e-5}});
+  AddRun(With(StudentArm(), kOptimizer, "stable-adamw"), 0, {{"bound_ratio", 1 + 2e-5}});
   AddRun(Steady(), 3, {{"bound_ratio", 0.5}});
   EXPECT_EQ(VerdictOf("rms-bound"), "exact: refuted");
 }

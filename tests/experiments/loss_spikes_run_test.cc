@@ -169,7 +169,7 @@ std::string StepTexts(const Steps& steps) {
 // The tables of one training.
 Tables TablesOf(const Rows& rows) {
   Tables tables;
-  for (const TableSpec& spec : TableSpecs()) {
+  for (const TableSpec& spec : LossSpikes().tables) {
     Table& table = tables[spec.name];
     for (const Column& column : spec.columns) table.columns.push_back(column.name);
     if (rows.contains(spec.name)) table.rows = rows.at(spec.name);
@@ -178,7 +178,7 @@ Tables TablesOf(const Rows& rows) {
   return tables;
 }
 Tables TrainTiny(const Arm& arm, const Overrides& changes = {}, uint64_t seed = 0) {
-  return TablesOf(Measure(TinySettings(changes), TrialOf(arm, seed)));
+  return TablesOf(LossSpikes().run(TinySettings(changes), TrialOf(arm, seed)));
 }
 
 // The events of a kind as texts, by parameter.
@@ -222,11 +222,11 @@ std::vector<TrainedArm> TrainedArms() {
           {TinyArm("0.99", "stable-adamw:moment"), kPatches, none, false},
           {TinyArm("1-t^-0.5"), kPatches, none, false},
           {TinyArm("0.99", "lion:3"), kPatches, none, false},
-          {With(centre, &Arm::data, "new"), kPatches, 0.99, false},
-          {With(centre, &Arm::data, "jump:50"), kPatches, 0.99, false},
-          {With(centre, &Arm::data, "contrast:5"), kPatches, 0.99, false},
-          {With(centre, &Arm::model, "vit"), "patches.weight", 0.99, true},
-          {With(centre, &Arm::model, "llama"), "embedding.tokens", 0.99, true},
+          {With(centre, kData, "new"), kPatches, 0.99, false},
+          {With(centre, kData, "jump:50"), kPatches, 0.99, false},
+          {With(centre, kData, "contrast:5"), kPatches, 0.99, false},
+          {With(centre, kModel, "vit"), "patches.weight", 0.99, true},
+          {With(centre, kModel, "llama"), "embedding.tokens", 0.99, true},
           {TinyStudent("adamw", "0.3"), "input.weight", 0.99, false},
           {TinyStudent("stable-adamw"), "input.weight", 0.99, false}};
 }
@@ -236,13 +236,13 @@ TEST_F(SpikeTraining, RecordsWhatTheTrainerSays) {
   std::set<std::string> collapsed;
   for (const TrainedArm& trained : TrainedArms()) {
     const Arm& arm = trained.arm;
-    SCOPED_TRACE(arm.Text());
+    SCOPED_TRACE(TextOf(arm));
     const Tables tables = TrainTiny(arm, {}, 2);
-    const Recorded expected(ConfigOf(TinySettings(), arm, 2), arm.data == "new");
+    const Recorded expected(ConfigOf(TinySettings(), arm, 2), arm[kData] == "new");
     ASSERT_EQ(expected.losses.size(), 30u);
     const Frame run = tables.at("runs");
     ASSERT_EQ(run.Size(), 1u);
-    EXPECT_EQ(ArmOf(run), arm);
+    EXPECT_EQ(ArmOfRow(run), arm);
     EXPECT_EQ(run.Text("seed"), "2");
     EXPECT_EQ(run.Number("parameters"), static_cast<double>(expected.parameters));
     EXPECT_EQ(run.Text("status"), "finished");
@@ -252,9 +252,9 @@ TEST_F(SpikeTraining, RecordsWhatTheTrainerSays) {
     EXPECT_EQ(run.Number("valid_loss"), expected.valid);
     EXPECT_EQ(run.Number("accuracy"), expected.accuracy);
 
-    const double chance = trained.classifies   ? expected.entropy
-                          : arm.model == "mlp" ? std::nan("")
-                                               : std::log(4);
+    const double chance = trained.classifies     ? expected.entropy
+                          : arm[kModel] == "mlp" ? std::nan("")
+                                                 : std::log(4);
     if (std::isnan(chance)) {
       EXPECT_EQ(run.Text("chance_loss"), "nan");
     } else {
@@ -306,7 +306,7 @@ TEST_F(SpikeTraining, RecordsTheEffectOfAChange) {
   const Overrides options = {{"steps", "64"}, {"change-step", "52"}};
   std::map<std::string, double> largest;
   for (const char* const data : {"steady", "jump:100", "constant:100"}) {
-    const Arm arm = With(TinyArm(), &Arm::data, data);
+    const Arm arm = With(TinyArm(), kData, data);
     const Tables tables = TrainTiny(arm, options);
     const Recorded expected(ConfigOf(TinySettings(options), arm, 0));
     const std::vector<double>& rms = expected.rms.at(kPatches);
@@ -327,7 +327,7 @@ TEST_F(SpikeTraining, RecordsTheEffectOfAChange) {
 TEST_F(SpikeTraining, AConstantFactorDoesNothing) {
   const Overrides options = {{"epsilon", "1e-30"}};
   const double steady = TrainTiny(TinyArm(), options).at("runs").Number(0, "valid_loss");
-  const Arm arm = With(TinyArm(), &Arm::data, "constant:64");
+  const Arm arm = With(TinyArm(), kData, "constant:64");
   EXPECT_NEAR(TrainTiny(arm, options).at("runs").Number(0, "valid_loss"), steady, 1e-4);
 }
 
@@ -336,8 +336,8 @@ TEST_F(SpikeTraining, TracesTheCentreOfTheFirstSeed) {
   const Settings settings = TinySettings(options, 2, 7);
   for (const Arm& arm :
        {TinyArm(), TinyArm("0.9"), TinyArm("0.99", "stable-adamw"), TinyArm("1-t^-0.5")}) {
-    SCOPED_TRACE(arm.Text());
-    const Tables tables = TablesOf(Measure(settings, TrialOf(arm, 7)));
+    SCOPED_TRACE(TextOf(arm));
+    const Tables tables = TablesOf(LossSpikes().run(settings, TrialOf(arm, 7)));
     const Frame trace = tables.at("trace");
     const Recorded expected(ConfigOf(settings, arm, 7));
     ASSERT_EQ(trace.Size(), 30u);
@@ -352,15 +352,15 @@ TEST_F(SpikeTraining, TracesTheCentreOfTheFirstSeed) {
         EXPECT_NEAR(trace.Number(t, "deviation"), DeviationAt(expected.losses, t), 1e-9);
       }
     }
-    EXPECT_TRUE(TablesOf(Measure(settings, TrialOf(arm, 8))).at("trace").rows.empty());
+    EXPECT_TRUE(TablesOf(LossSpikes().run(settings, TrialOf(arm, 8))).at("trace").rows.empty());
   }
   for (const Arm& arm : {TinyArm("0.99", "clip-1"),
-                         With(TinyArm(), &Arm::data, "new"),
-                         With(TinyArm(), &Arm::lr, "1e-3"),
-                         With(TinyArm(), &Arm::model, "vit"),
+                         With(TinyArm(), kData, "new"),
+                         With(TinyArm(), kLr, "1e-3"),
+                         With(TinyArm(), kModel, "vit"),
                          TinyStudent()}) {
-    EXPECT_TRUE(TablesOf(Measure(settings, TrialOf(arm, 7))).at("trace").rows.empty())
-        << arm.Text();
+    EXPECT_TRUE(TablesOf(LossSpikes().run(settings, TrialOf(arm, 7))).at("trace").rows.empty())
+        << TextOf(arm);
   }
 }
 
@@ -389,19 +389,20 @@ TEST_F(SpikeTraining, MeasuresTheCurvatureOfAdamWStudents) {
   EXPECT_GT(found, 0u);
   EXPECT_LT(found, 3u);
   for (const Arm& arm :
-       {TinyArm(), TinyStudent("stable-adamw"), With(TinyArm(), &Arm::model, "llama")}) {
-    EXPECT_TRUE(EventTexts(TrainTiny(arm), "curvature").empty()) << arm.Text();
+       {TinyArm(), TinyStudent("stable-adamw"), With(TinyArm(), kModel, "llama")}) {
+    EXPECT_TRUE(EventTexts(TrainTiny(arm), "curvature").empty()) << TextOf(arm);
   }
 }
 
 TEST_F(SpikeTraining, GivesTheSameRowsAgainAndOnMoreThreads) {
   const Settings settings = TinySettings({{"steps", "13"}});
-  for (const Arm& arm : {With(TinyArm(), &Arm::data, "new"), TinyStudent()}) {
+  for (const Arm& arm : {With(TinyArm(), kData, "new"), TinyStudent()}) {
     SetThreadCount(1);
-    const Rows expected = Measure(settings, TrialOf(arm));
+    const Rows expected = LossSpikes().run(settings, TrialOf(arm));
     for (const int threads : {1, 3}) {
       SetThreadCount(threads);
-      EXPECT_EQ(Measure(settings, TrialOf(arm)), expected) << arm.Text() << ": " << threads;
+      EXPECT_EQ(LossSpikes().run(settings, TrialOf(arm)), expected)
+          << TextOf(arm) << ": " << threads;
     }
   }
 }
@@ -409,15 +410,15 @@ TEST_F(SpikeTraining, GivesTheSameRowsAgainAndOnMoreThreads) {
 TEST(SpikeRuns, HaveARowPerTrialOnAnyNumberOfThreads) {
   const Settings settings = TinySettings({{"changes", "new"}, {"student-lrs", "1e-2"}}, 2);
   const Table runs = RunOnThreads(LossSpikes(), settings, "runs").Read();
-  const std::vector<Trial> trials = Trials(settings);
+  const std::vector<Trial> trials = LossSpikes().trials(settings);
   ASSERT_EQ(runs.rows.size(), trials.size());
   for (size_t i = 0; i < trials.size(); ++i) {
     const Frame row = Frame(runs).Where([&](const Frame& one) {
       return one.Text("seed") == std::to_string(trials[i].seed) &&
-             TrialOf(ArmOf(one)).parameters == trials[i].parameters;
+             TrialOf(ArmOfRow(one)).parameters == trials[i].parameters;
     });
     ASSERT_EQ(row.Size(), 1u) << trials[i].label;
-    EXPECT_EQ(ArmOf(row).Text() + " seed=" + runs.Text(i, "seed"), trials[i].label);
+    EXPECT_EQ(TextOf(ArmOfRow(row)) + " seed=" + runs.Text(i, "seed"), trials[i].label);
   }
 }
 
@@ -425,10 +426,10 @@ TEST(SpikeRuns, HaveARowPerTrialOnAnyNumberOfThreads) {
 const Overrides kOverflows = {{"keys", "storage.activations=fp16"}};
 
 TEST_F(SpikeTraining, DivergenceIsARowAndNotAnError) {
-  for (const Arm& arm : {With(TinyArm(), &Arm::lr, "100"), TinyStudent("stable-adamw", "100")}) {
+  for (const Arm& arm : {With(TinyArm(), kLr, "100"), TinyStudent("stable-adamw", "100")}) {
     const Tables tables = TrainTiny(arm, kOverflows);
     const Frame row = tables.at("runs");
-    EXPECT_EQ(row.Text("status"), "diverged") << arm.Text();
+    EXPECT_EQ(row.Text("status"), "diverged") << TextOf(arm);
     EXPECT_EQ(row.Text("valid_loss"), "inf");
     EXPECT_EQ(row.Number("accuracy"), 0);
     EXPECT_EQ(row.Number("collapsed"), 1);
@@ -454,7 +455,7 @@ TEST_F(SpikeTraining, EventsOfADivergedRunAreAmongItsSteps) {
   for (const char* const lr : {"1", "1.5", "2"}) {
     for (uint64_t seed = 0; seed < 12; ++seed) {
       const Arm arm{"mlp", "1x32", "16", lr, "10", "steady", "0.9", "adamw"};
-      const Tables tables = TablesOf(Measure(settings, TrialOf(arm, seed)));
+      const Tables tables = TablesOf(LossSpikes().run(settings, TrialOf(arm, seed)));
       if (tables.at("runs").Text(0, "status") != "diverged") continue;
       for (const RunEvents& run : EventsOf(settings, tables, kStudentScope)) {
         ++diverged;
@@ -478,7 +479,7 @@ TEST(LossSpikes, StopsChangeNothing) {
   // A change of the data is measured by the updates in the 50 steps before it.
   ExpectStopsChangeNothing(LossSpikes(),
                            TinySettings({{"steps", "64"}, {"change-step", "52"}}),
-                           TrialOf(With(TinyArm(), &Arm::data, "jump:100")));
+                           TrialOf(With(TinyArm(), kData, "jump:100")));
 }
 
 }  // namespace

@@ -30,8 +30,8 @@ class ArmTables : public SpikeTables {
  private:
   Frame RowOf(const Arm& arm) {
     const Frame row =
-        results_.Of("arms").Where([&](const Frame& one) { return ArmOf(one) == arm; });
-    EXPECT_EQ(row.Size(), 1u) << arm.Text();
+        results_.Of("arms").Where([&](const Frame& one) { return ArmOfRow(one) == arm; });
+    EXPECT_EQ(row.Size(), 1u) << TextOf(arm);
     return row;
   }
 };
@@ -133,7 +133,7 @@ class EventTables : public SpikeTables {
   std::vector<std::string> RunsIn(const char* scope) {
     std::vector<std::string> texts;
     for (const RunEvents& run : Events(scope))
-      texts.push_back(run.arm.Text() + " seed " + run.seed);
+      texts.push_back(TextOf(run.arm) + " seed " + run.seed);
     return texts;
   }
 };
@@ -168,33 +168,33 @@ TEST_F(EventTables, HaveTheEventsOfEachRun) {
 TEST_F(EventTables, AreThoseOfAdamWInItsScope) {
   SetOptions({{"models", "clip,vit"}, {"curvature", "no"}});
   const Arm centre = CentreArm("0.999");
-  const Arm long_warmup = With(centre, &Arm::warmup, "400");
-  const Arm data = With(centre, &Arm::data, "new");
-  Arm student = With(centre, &Arm::model, "mlp");
-  student.batch = "128";
+  const Arm long_warmup = With(centre, kWarmup, "400");
+  const Arm data = With(centre, kData, "new");
+  Arm student = With(centre, kModel, "mlp");
+  student[kBatch] = "128";
   for (const Arm& arm : {centre,
                          long_warmup,
-                         With(centre, &Arm::size, "4x48"),
+                         With(centre, kSize, "4x48"),
                          data,
-                         With(data, &Arm::optimizer, "stable-adamw"),
-                         With(centre, &Arm::data, "jump:100"),
-                         With(centre, &Arm::model, "vit"),
-                         With(centre, &Arm::optimizer, "clip-1"),
+                         With(data, kOptimizer, "stable-adamw"),
+                         With(centre, kData, "jump:100"),
+                         With(centre, kModel, "vit"),
+                         With(centre, kOptimizer, "clip-1"),
                          CentreArm("1-t^-0.5"),
                          student,
-                         With(student, &Arm::optimizer, "stable-adamw")}) {
+                         With(student, kOptimizer, "stable-adamw")}) {
     AddRun(arm, 3);
   }
   EXPECT_THAT(RunsIn(kSteadyScope),
               ::testing::UnorderedElementsAre(
-                  centre.Text() + " seed 3",
-                  long_warmup.Text() + " seed 3",
+                  TextOf(centre) + " seed 3",
+                  TextOf(long_warmup) + " seed 3",
                   "clip 4x48 batch 32 lr 4e-3 warmup 150 steady beta2 0.999 adamw seed 3",
                   "clip 2x32 batch 32 lr 4e-3 warmup 150 steady beta2 1-t^-0.5 adamw seed 3"));
-  EXPECT_THAT(RunsIn(kNewScope), ElementsAre(data.Text() + " seed 3"));
-  EXPECT_THAT(RunsIn(kStudentScope), ElementsAre(student.Text() + " seed 3"));
+  EXPECT_THAT(RunsIn(kNewScope), ElementsAre(TextOf(data) + " seed 3"));
+  EXPECT_THAT(RunsIn(kStudentScope), ElementsAre(TextOf(student) + " seed 3"));
   for (const RunEvents& run : Events(kSteadyScope)) {
-    EXPECT_EQ(run.first, run.arm.warmup == "400" ? 400u : 150u);
+    EXPECT_EQ(run.first, run.arm[kWarmup] == "400" ? 400u : 150u);
   }
 }
 
@@ -203,7 +203,7 @@ TEST_F(EventTables, LeaveRunsOutThatDivergedInTheWarmUp) {
   AddRun(CentreArm("0.999"), 0, {{"steps", 150}, {"status", "diverged"}});
   AddRun(CentreArm("0.999"), 1, {{"steps", 151}, {"status", "diverged"}});
   AddRun(CentreArm("0.999"), 2);
-  const std::string arm = CentreArm("0.999").Text();
+  const std::string arm = TextOf(CentreArm("0.999"));
   EXPECT_THAT(RunsIn(kSteadyScope), ElementsAre(arm + " seed 1", arm + " seed 2"));
 }
 
@@ -406,7 +406,7 @@ TEST_F(PredictionTables, WithoutSpikesHasNoRecallAndWithoutEventsNoRow) {
 // Predictors of the student: its RMS spikes and, if all runs have it, the curvature. The curvature at
 // 142 and 155: for the spike at 150 each has 8 places.
 TEST_F(PredictionTables, OfTheStudentHasTheCurvature) {
-  Arm student = With(ArmWith(), &Arm::model, "mlp");
+  Arm student = With(ArmWith(), kModel, "mlp");
   AddShort(student, 0, {150});
   AddRmsSpikes(student, 0, "input.weight", {147});
   AddCurvature(student, 0, {142, 155});
@@ -420,7 +420,7 @@ TEST_F(PredictionTables, OfTheStudentHasTheCurvature) {
 
 // Predictors are compared on the same runs.
 TEST_F(PredictionTables, OfTheStudentIsOfTheRunsWithCurvature) {
-  const Arm student = With(ArmWith(), &Arm::model, "mlp");
+  const Arm student = With(ArmWith(), kModel, "mlp");
   for (const char* const curvature : {"yes", "no"}) {
     const bool measured = std::string(curvature) == "yes";
     SetOptions({{"warmup", "100"}, {"curvature", curvature}});
@@ -436,10 +436,10 @@ TEST_F(PredictionTables, OfTheStudentIsOfTheRunsWithCurvature) {
 }
 
 TEST_F(PredictionTables, OfNewDataIsSeparate) {
-  const Arm data = With(ArmWith(), &Arm::data, "new");
+  const Arm data = With(ArmWith(), kData, "new");
   AddShort(data, 0, {150});
   AddRmsSpikes(data, 0, kPatches, {148});
-  AddShort(With(data, &Arm::optimizer, "stable-adamw"), 0, {110});
+  AddShort(With(data, kOptimizer, "stable-adamw"), 0, {110});
   AddShort(ArmWith(), 0, {120, 160});
   ExpectRows(kNewScope,
              {{"image.patches.weight", 1, 1, 1, 1, 1, 1, 0.08, 0.08, 0.16, 2},
@@ -452,7 +452,8 @@ TEST_F(PredictionTables, OfNewDataIsSeparate) {
 class SpikeFigures : public SpikeTables {
  protected:
   Figure FigureOf(const std::string& name) {
-    for (const Figure& figure : Figures(results_.settings(), results_.Finish())) {
+    for (const Figure& figure :
+         results_.experiment().figures(results_.settings(), results_.Finish())) {
       if (figure.name == name) return figure;
     }
     ADD_FAILURE() << "no figure " << name;
@@ -466,7 +467,7 @@ TEST_F(SpikeFigures, AxesHaveEachValueOnceInItsOrder) {
   for (const char* const lr : {"8e-3", "1e-3", "4e-3"}) {
     for (const char* const beta2 : {"0.999", "0.95"}) {
       for (int seed = 0; seed < 2; ++seed) {
-        AddRun(With(CentreArm(beta2), &Arm::lr, lr),
+        AddRun(With(CentreArm(beta2), kLr, lr),
                seed,
                {{"max_rms", 1000 * std::stod(lr) + 2 * seed}, {"loss_spikes", seed}});
       }

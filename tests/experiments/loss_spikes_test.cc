@@ -36,52 +36,26 @@ constexpr const char* kOthers =
     "stable-adamw:moment,stable-adamw:global,clip-1,clip-2,stable-clip-1,lion:3,lion:10,"
     "adafactor-style";
 
+std::vector<Arm> ArmsFor(const Settings& settings) { return ArmsOf(LossSpikesStudy(), settings); }
+
 std::vector<std::string> TextsOf(const std::vector<Arm>& arms) {
   std::vector<std::string> texts;
-  for (const Arm& arm : arms) texts.push_back(arm.Text());
+  for (const Arm& arm : arms) texts.push_back(TextOf(arm));
   return texts;
 }
 
 std::vector<std::string> TextsWith(const Overrides& changes) {
-  return TextsOf(ArmsOf(TinySettings(changes)));
+  return TextsOf(ArmsFor(TinySettings(changes)));
 }
+
+std::vector<study::Choice> Optimizers() { return LossSpikesStudy().axes[kOptimizer].choices; }
 
 // ---- arms
-
-TEST(SpikeArms, HaveATextWithAllThatDistinguishesThem) {
-  const Arm arm{"clip", "2x32", "32", "4e-3", "250", "steady", "0.99", "adamw"};
-  EXPECT_EQ(arm.Text(), "clip 2x32 batch 32 lr 4e-3 warmup 250 steady beta2 0.99 adamw");
-  std::set<std::string> texts = {arm.Text()};
-  for (std::string Arm::*const field : {&Arm::model,
-                                        &Arm::size,
-                                        &Arm::batch,
-                                        &Arm::lr,
-                                        &Arm::warmup,
-                                        &Arm::data,
-                                        &Arm::beta2,
-                                        &Arm::optimizer}) {
-    const Arm other = With(arm, field, "7");
-    EXPECT_TRUE(texts.insert(other.Text()).second) << other.Text();
-    EXPECT_FALSE(other == arm);
-  }
-}
-
-TEST(SpikeArms, AreReadBackFromARow) {
-  Table table;
-  for (const Column& column : ArmColumns()) table.columns.push_back(column.name);
-  const Arm arms[] = {TinyArm(), TinyStudent("stable-adamw", "3e-2")};
-  for (const Arm& arm : arms) table.rows.push_back(CellsOf(arm));
-  ASSERT_EQ(table.rows[0].size(), table.columns.size());
-  const std::vector<Frame> rows = Frame(table).By({"model"});
-  EXPECT_EQ(ArmOf(rows.at(0)), arms[0]);
-  EXPECT_EQ(ArmOf(rows.at(1)), arms[1]);
-}
 
 TEST(SpikeArms, DepartFromTheCentreInOneRespect) {
   const Settings settings = TinySettings();
   EXPECT_EQ(Centre(settings, "0.99"), TinyArm());
-  EXPECT_EQ(Student(settings, "0.99"), TinyStudent());
-  EXPECT_THAT(TextsOf(ArmsOf(settings)),
+  EXPECT_THAT(TextsOf(ArmsFor(settings)),
               ElementsAre("clip 1x32 batch 4 lr 1e-2 warmup 3 steady beta2 0.99 adamw",
                           "clip 1x32 batch 4 lr 1e-2 warmup 3 steady beta2 0.9 adamw",
                           "clip 1x32 batch 4 lr 1e-2 warmup 3 steady beta2 0.99 stable-adamw"));
@@ -158,39 +132,18 @@ TEST(SpikeArms, OfEveryPresetAreThereOnceAndCanBeConfigured) {
     SCOPED_TRACE(preset.name);
     names.push_back(preset.name);
     const Settings settings = MakeSettings(experiment, preset.name, 0, preset.seeds, {});
-    const std::vector<Arm> arms = ArmsOf(settings);
+    const std::vector<Arm> arms = ArmsFor(settings);
     std::set<std::string> texts;
     for (const Arm& arm : arms) {
-      EXPECT_TRUE(texts.insert(arm.Text()).second) << arm.Text();
+      EXPECT_TRUE(texts.insert(TextOf(arm)).second) << TextOf(arm);
       EXPECT_EQ(ErrorOf([&] { CheckTrainConfig(ConfigOf(settings, arm, 3)); }), kNoError)
-          << arm.Text();
+          << TextOf(arm);
       EXPECT_EQ(ErrorOf([&] { RuleOf(settings, arm); }), kNoError);
     }
-    EXPECT_THAT(texts, Contains(Centre(settings, settings.GetList("axis-beta2").at(0)).Text()));
-    EXPECT_THAT(texts, Contains(Centre(settings, settings.GetList("axis-beta2").at(1)).Text()));
+    EXPECT_THAT(texts, Contains(TextOf(Centre(settings, settings.GetList("axis-beta2").at(0)))));
+    EXPECT_THAT(texts, Contains(TextOf(Centre(settings, settings.GetList("axis-beta2").at(1)))));
   }
   EXPECT_THAT(names, ElementsAre("quick", "small", "constant-rate", "vit-s", "vit-b", "paper"));
-}
-
-TEST(SpikeTrials, OfPresetsAreAllArmsWithAllSeeds) {
-  const Experiment experiment = LossSpikes();
-  for (const char* const name : {"quick", "small", "constant-rate"}) {
-    const int seeds = FindPreset(experiment, name).seeds;
-    EXPECT_EQ(seeds, 10);
-    const Settings settings = MakeSettings(experiment, name, 5, seeds, {});
-    const std::vector<Arm> arms = ArmsOf(settings);
-    const std::vector<Trial> trials = Trials(settings);
-    ASSERT_EQ(trials.size(), arms.size() * static_cast<size_t>(seeds));
-    EXPECT_LE(trials.size(), 1000u);
-    std::set<std::string> labels;
-    for (size_t i = 0; i < trials.size(); ++i) {
-      const Arm& arm = arms[i / static_cast<size_t>(seeds)];
-      EXPECT_TRUE(labels.insert(trials[i].label).second) << trials[i].label;
-      EXPECT_EQ(trials[i].seed, 5 + i % static_cast<size_t>(seeds));
-      EXPECT_EQ(trials[i].parameters, TrialOf(arm).parameters);
-      EXPECT_GT(trials[i].cost, 0);
-    }
-  }
 }
 
 // ---- configurations
@@ -263,10 +216,9 @@ TEST(SpikeOptimizers, SetWhatTheirMeaningSaysAndNothingElse) {
          c.optimizer.beta2_decay = 0.8;
        }}};
   const Settings settings = TinySettings({{"weight-decay", "0.5"}});
-  ASSERT_EQ(OptimizerArms().size(), variants.size());
+  ASSERT_EQ(Optimizers().size(), variants.size());
   for (size_t i = 0; i < variants.size(); ++i) {
-    EXPECT_EQ(OptimizerArms()[i].name, variants[i].name);
-    EXPECT_NE(OptimizerArms()[i].meaning, "");
+    EXPECT_EQ(Optimizers()[i].name, variants[i].name);
     TrainConfig expected = ConfigOf(settings, TinyArm("0.9"), 4);
     variants[i].change(expected);
     EXPECT_EQ(WriteTrainConfig(ConfigOf(settings, TinyArm("0.9", variants[i].name), 4)),
@@ -279,74 +231,25 @@ TEST(SpikeOptimizers, AreAllAcceptedByTheOptionAndDescribed) {
   const Settings settings =
       TinySettings({{"optimizers", std::string("adamw,") + kOthers}, {"optimizer-beta2", "0.9"}});
   std::vector<std::string> names;
-  EXPECT_EQ(ErrorOf([&] { Trials(settings); }), kNoError);
-  for (const Arm& arm : ArmsOf(settings)) {
-    if (arm.beta2 == "0.9") names.push_back(arm.optimizer);
+  EXPECT_EQ(ErrorOf([&] { LossSpikes().trials(settings); }), kNoError);
+  for (const Arm& arm : ArmsFor(settings)) {
+    if (arm[kBeta2] == "0.9") names.push_back(arm[kOptimizer]);
   }
-  ASSERT_EQ(names.size(), OptimizerArms().size());
-  for (const OptimizerArm& arm : OptimizerArms()) {
-    EXPECT_THAT(names, Contains(std::string(arm.name)));
-    EXPECT_THAT(LossSpikes().description, HasSubstr(std::string(arm.name) + " "));
-    EXPECT_THAT(LossSpikes().description, HasSubstr(std::string(arm.meaning)));
+  ASSERT_EQ(names.size(), Optimizers().size());
+  for (const study::Choice& optimizer : Optimizers()) {
+    EXPECT_THAT(names, Contains(optimizer.name));
+    EXPECT_THAT(LossSpikes().description, HasSubstr("\n  " + optimizer.name + " "));
   }
-  EXPECT_THAT(StableVariants(),
-              ElementsAre("stable-adamw:decay",
-                          "stable-adamw:added",
-                          "stable-adamw:previous",
-                          "stable-adamw:update",
-                          "stable-adamw:moment",
-                          "stable-adamw:global"));
-}
-
-TEST(SpikeConfig, TakesEveryOption) {
-  const Settings settings = TinySettings({{"steps", "70"},
-                                          {"shapes", "512"},
-                                          {"image", "32"},
-                                          {"patch", "8"},
-                                          {"patch-dropout", "0.25"},
-                                          {"epsilon", "1e-5"},
-                                          {"beta1", "0.8"},
-                                          {"weight-decay", "0.3"},
-                                          {"final-lr", "0.1"},
-                                          {"valid-batches", "7"}});
-  const Arm arm{"clip", "3x64", "6", "2e-3", "11", "steady", "0.95", "adamw"};
-  const TrainConfig config = ConfigOf(settings, arm, 42);
-  EXPECT_EQ(config.model.kind, ModelKind::kClip);
-  EXPECT_EQ(config.model.layers, 3u);
-  EXPECT_EQ(config.model.width, 64u);
-  EXPECT_EQ(config.model.heads, 2u);
-  EXPECT_EQ(config.model.patch, 8u);
-  EXPECT_EQ(config.model.patch_dropout, 0.25);
-  EXPECT_EQ(config.data.kind, DataKind::kGeneratedShapes);
-  EXPECT_EQ(config.data.size, 512u);
-  EXPECT_EQ(config.data.image, 32u);
-  EXPECT_EQ(config.train.batch, 6u);
-  EXPECT_EQ(config.train.steps, 70u);
-  EXPECT_EQ(config.train.seed, 42u);
-  EXPECT_EQ(config.train.valid_batches, 7u);
-  EXPECT_EQ(config.train.diverged_above, 0);
-  EXPECT_EQ(config.schedule.kind, ScheduleKind::kCosine);
-  EXPECT_EQ(config.schedule.peak, 2e-3);
-  EXPECT_EQ(config.schedule.warmup, 11u);
-  EXPECT_EQ(config.schedule.final, 0.1);
-  EXPECT_EQ(config.optimizer.kind, OptimizerKind::kAdamW);
-  EXPECT_EQ(config.optimizer.epsilon, 1e-5);
-  EXPECT_EQ(config.optimizer.beta1, 0.8);
-  EXPECT_EQ(config.optimizer.beta2, 0.95);
-  EXPECT_EQ(config.optimizer.weight_decay, 0.3);
-  EXPECT_EQ(config.optimizer.clip_norm, 0);
-  EXPECT_EQ(config.linear.all.high_precision, "fp32");
-  EXPECT_EQ(config.storage.activations.name, "fp32");
 }
 
 TEST(SpikeConfig, OfEveryModelHasItsData) {
   const Settings settings = TinySettings();
-  const TrainConfig vit = ConfigOf(settings, With(TinyArm(), &Arm::model, "vit"), 0);
+  const TrainConfig vit = ConfigOf(settings, With(TinyArm(), kModel, "vit"), 0);
   EXPECT_EQ(vit.model.kind, ModelKind::kVit);
   EXPECT_EQ(vit.data.kind, DataKind::kGeneratedImages);
   EXPECT_EQ(vit.data.size, 256u);
   EXPECT_EQ(vit.model.patch_dropout, 0.5);
-  const TrainConfig llama = ConfigOf(settings, With(TinyArm(), &Arm::model, "llama"), 0);
+  const TrainConfig llama = ConfigOf(settings, With(TinyArm(), kModel, "llama"), 0);
   EXPECT_EQ(llama.model.kind, ModelKind::kLlama);
   EXPECT_EQ(llama.data.kind, DataKind::kGeneratedText);
   EXPECT_EQ(llama.data.size, 16384u);
@@ -386,7 +289,7 @@ TEST(SpikeConfig, TextsOfBeta2AreANumberOrASchedule) {
 TEST(SpikeConfig, ChangesOfTheDataAreStressFromAStepOn) {
   const Settings settings = TinySettings({{"change-step", "17"}});
   const auto stress = [&](const char* data) {
-    return ConfigOf(settings, With(TinyArm(), &Arm::data, data), 0).stress;
+    return ConfigOf(settings, With(TinyArm(), kData, data), 0).stress;
   };
   for (const char* const data : {"steady", "new"}) {
     EXPECT_EQ(stress(data).jump_loss, 1) << data;
@@ -405,7 +308,7 @@ TEST(SpikeConfig, ChangesOfTheDataAreStressFromAStepOn) {
 
 TEST(SpikeRuleOfAnArm, IgnoresItsWarmUp) {
   const Settings settings = TinySettings({{"window", "9"}, {"spike-rms", "4"}});
-  const SpikeRule rule = RuleOf(settings, With(TinyArm(), &Arm::warmup, "13"));
+  const SpikeRule rule = RuleOf(settings, With(TinyArm(), kWarmup, "13"));
   EXPECT_EQ(rule.ignored, 13u);
   EXPECT_EQ(rule.window, 9u);
   EXPECT_EQ(rule.rms, 4);
@@ -430,54 +333,40 @@ void ExpectNamed(const std::string& option, const std::string& value) {
 
 TEST(SpikeOptions, AreNamedInErrors) {
   EXPECT_EQ(OptionError({}), kNoError);
-  const std::vector<std::pair<std::string, std::string>> bad = {{"models", "gpt"},
-                                                                {"models", "clip,clip"},
-                                                                {"models", ""},
-                                                                {"batch", "0"},
-                                                                {"batch", "1000"},
-                                                                {"batches", "1000"},
-                                                                {"lr", "0"},
-                                                                {"lr", "x"},
-                                                                {"warmup", "-1"},
-                                                                {"beta2", "1"},
-                                                                {"beta2", "-0.1"},
-                                                                {"beta2", "nan"},
-                                                                {"beta2", "0.99,0.99"},
-                                                                {"beta2", ""},
-                                                                {"axis-beta2", "0.9,0.9"},
-                                                                {"axis-beta2", "0.9,0.99"},
-                                                                {"axis-beta2", "0.99"},
-                                                                {"axis-beta2", ""},
-                                                                {"lambdas", "-1"},
-                                                                {"lambdas", "0.5,"},
-                                                                {"sizes", "1"},
-                                                                {"sizes", "1x15"},
-                                                                {"sizes", "x32"},
-                                                                {"changes", "news"},
-                                                                {"changes", "jump:"},
-                                                                {"changes", "jump:x"},
-                                                                {"changes", "jump:0"},
-                                                                {"changes", "jump:1e9"},
-                                                                {"changes", "constant:-1"},
-                                                                {"changes", "contrast:1e9"},
-                                                                {"change-step", "0"},
-                                                                {"old-batches", "0"},
-                                                                {"student-batch", "0"},
-                                                                {"curvature", "maybe"},
-                                                                {"steps", "4"},
-                                                                {"steps", "x"},
-                                                                {"window", "1"},
-                                                                {"spike-deviations", "0"},
-                                                                {"spike-rms", "-2"},
-                                                                {"shapes", "10"},
-                                                                {"image", "15"},
-                                                                {"patch", "5"},
-                                                                {"patch-dropout", "1"},
-                                                                {"epsilon", "0"},
-                                                                {"beta1", "1"},
-                                                                {"weight-decay", "-1"},
-                                                                {"final-lr", "2"},
-                                                                {"valid-batches", "0"}};
+  const std::vector<std::pair<std::string, std::string>> bad = {
+      {"models", "gpt"},
+      {"models", "clip,clip"},
+      {"models", ""},
+      {"batch", "1000"},
+      {"batches", "1000"},
+      {"beta2", "1"},
+      {"beta2", "-0.1"},
+      {"beta2", "nan"},
+      {"beta2", "0.99,0.99"},
+      {"beta2", ""},
+      {"axis-beta2", "0.9,0.9"},
+      {"axis-beta2", "0.9,0.99"},
+      {"axis-beta2", "0.99"},
+      {"axis-beta2", ""},
+      {"lambdas", "-1"},
+      {"lambdas", "0.5,"},
+      {"sizes", "1"},
+      {"sizes", "1x15"},
+      {"sizes", "x32"},
+      {"changes", "news"},
+      {"changes", "jump:"},
+      {"changes", "jump:x"},
+      {"changes", "jump:0"},
+      {"changes", "jump:1e9"},
+      {"changes", "constant:-1"},
+      {"changes", "contrast:1e9"},
+      {"change-step", "0"},
+      {"old-batches", "0"},
+      {"student-batch", "0"},
+      {"curvature", "maybe"},
+      {"spike-rms", "-2"},
+      {"patch-dropout", "1"},
+  };
   for (const auto& [option, value] : bad) {
     ExpectNamed(option, value);
     EXPECT_THAT(OptionError({{option, value}}), Not(HasSubstr("\n")));
@@ -507,9 +396,11 @@ TEST(SpikeOptions, OfAnAxisAreNamedAndNotThoseOfTheCentre) {
 TEST(SpikeOptions, AScheduleOfNoDecayIsNone) { ExpectNamed("lambdas", "0"); }
 
 TEST(SpikeOptions, OfAMistypedOptimizerNameTheNearestOne) {
-  EXPECT_THAT(OptionError({{"optimizers", "stable-adamv"}}),
-              AllOf(StartsWith("--optimizers: 'stable-adamv' is not one of adamw, stable-adamw, "),
-                    HasSubstr("did you mean stable-adamw?")));
+  EXPECT_THAT(
+      OptionError({{"optimizers", "stable-adamv"}}),
+      AllOf(
+          StartsWith("--optimizers 'stable-adamv': optimizer 'stable-adamv' is not one of adamw, "),
+          HasSubstr("did you mean stable-adamw?")));
   EXPECT_THAT(OptionError({{"optimizers", "clip-1,stable-adamw:globl"}}),
               HasSubstr("did you mean stable-adamw:global?"));
   EXPECT_THAT(OptionError({{"optimizers", "zzz"}}), Not(HasSubstr("did you mean")));
@@ -542,10 +433,12 @@ void ExpectSameBatch(const Batch& a, const Batch& b) {
 TEST(GrowingData, RepeatsTheFirstBatchesUntilTheChange) {
   for (const char* const model : {"clip", "llama"}) {
     const Settings settings = TinySettings({{"shapes", "64"}});
-    const TrainConfig config = ConfigOf(settings, With(TinyArm(), &Arm::model, model), 0);
+    const TrainConfig config = ConfigOf(settings, With(TinyArm(), kModel, model), 0);
     const std::shared_ptr<const DataSource> all = OpenData(config.data);
     constexpr uint64_t kGrowth = 8, kOld = 3;
-    const std::shared_ptr<const DataSource> growing = GrowingData(all, kGrowth, kOld);
+    const study::DataChange change = GrowingDataOf(
+        TinySettings({{"change-step", "8"}, {"old-batches", "3"}}), With(TinyArm(), kData, "new"));
+    const std::shared_ptr<const DataSource> growing = change(all);
     Batch batch, expected;
     std::set<std::vector<int32_t>> different;
     for (uint64_t i = 0; i < 40; ++i) {  // several epochs of shapes
@@ -583,7 +476,7 @@ std::multiset<std::vector<float>> RowsOfBatch(const Batch& batch, size_t feature
 TEST(SpikeStudent, SeesAllItsDataInEveryStep) {
   for (const char* const size : {"8", "24"}) {
     const Settings settings = TinySettings({{"student-batch", size}});
-    const Arm arm = With(TinyStudent(), &Arm::batch, size);
+    const Arm arm = With(TinyStudent(), kBatch, size);
     const TrainConfig config = ConfigOf(settings, arm, 3);
     const std::unique_ptr<const DataSource> data = OpenData(config.data);
     const DataShape& shape = data->shape();
@@ -614,7 +507,7 @@ TEST(SpikeStudent, MayNotBeAsWideAsItsFeatures) {
 TEST(SpikeModels, HaveTheParameterThatReadsTheInput) {
   for (const char* const model : {"clip", "vit", "llama", "mlp"}) {
     const Arm arm =
-        std::string_view(model) == "mlp" ? TinyStudent() : With(TinyArm(), &Arm::model, model);
+        std::string_view(model) == "mlp" ? TinyStudent() : With(TinyArm(), kModel, model);
     const TrainConfig config = ConfigOf(TinySettings(), arm, 0);
     const Trainer trainer(config, OpenData(config.data));
     std::vector<std::string> names;

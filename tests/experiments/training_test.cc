@@ -199,11 +199,11 @@ TEST(ReadTraining, ErrorsNameTheOption) {
 
 TEST(ReadData, IsAFileOrGenerated) {
   DataConfig data;
-  ReadText(With({{"text", ""}, {"text-size", "20000"}}), data);
+  ReadTextData(With({{"text", ""}, {"text-size", "20000"}}), data);
   EXPECT_EQ(data.kind, DataKind::kGeneratedText);
   EXPECT_EQ(data.path, "");
   EXPECT_EQ(data.size, 20000u);
-  ReadText(With({{"text", "some.txt"}, {"text-size", "20000"}}), data);
+  ReadTextData(With({{"text", "some.txt"}, {"text-size", "20000"}}), data);
   EXPECT_EQ(data.kind, DataKind::kText);
   EXPECT_EQ(data.path, "some.txt");
   ReadCaptions(With({{"captions", ""}, {"shapes", "99"}, {"image", "24"}}), data);
@@ -220,7 +220,8 @@ TEST(ReadData, ErrorsNameTheOption) {
   const auto message_of = [](const std::map<std::string, std::string>& options) {
     return ErrorOf([&options] {
       DataConfig data;
-      options.contains("text") ? ReadText(With(options), data) : ReadCaptions(With(options), data);
+      options.contains("text") ? ReadTextData(With(options), data)
+                               : ReadCaptions(With(options), data);
     });
   };
   EXPECT_TRUE(

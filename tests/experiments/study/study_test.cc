@@ -19,6 +19,7 @@
 #include "tests/experiments/golden_run.h"
 #include "tests/experiments/result_tables.h"
 #include "tests/experiments/stops.h"
+#include "tests/experiments/tiny_runs.h"
 #include "tests/support/error_of.h"
 
 namespace numsim::experiments::study {
@@ -128,6 +129,16 @@ TEST(StudyOptions, HaveTheValuesOfThePresets) {
   EXPECT_EQ(OptionNamed(experiment, "warmup").part_of, "steps");
 }
 
+TEST(StudyOptions, OfAPresetOnAnotherAreThatOnesButForItsOwn) {
+  Study study = MadeUp();
+  study.presets.insert(study.presets.begin() + 1,
+                       {.name = "far", .toml = "[schedule]\nwarmup = 1", .on = "other"});
+  const Experiment experiment = MakeExperiment(study);
+  EXPECT_EQ(DefaultOf(OptionNamed(experiment, "lr"), "far", false), "2e-2");
+  EXPECT_EQ(DefaultOf(OptionNamed(experiment, "warmup"), "far", false), "1");
+  EXPECT_EQ(DefaultOf(OptionNamed(experiment, "warmup"), "other", false), "2");
+}
+
 TEST(StudyOptions, ThatNoRowHasAreRefused) {
   for (const char* const line : {"[study]\nno-such = 1", "[model]\nlayerz = 2"}) {
     Study study = MadeUp();
@@ -137,6 +148,20 @@ TEST(StudyOptions, ThatNoRowHasAreRefused) {
   Study study = MadeUp();
   study.presets[1].toml = "[study]\ncontext = 16";  // not in the first preset
   EXPECT_THAT(ErrorOf([&] { MakeExperiment(study); }), HasSubstr("other options than quick"));
+}
+
+TEST(StudyChoices, OfNoKeyAndNoOptionAreRefused) {
+  const auto message = [](const char* assignment) {
+    Study study = MadeUp();
+    study.axes[1].choices[1].keys = {assignment};
+    return ErrorOf([&] { MakeExperiment(study); });
+  };
+  EXPECT_EQ(message("optimizer.clip_norm=2"), "no error");
+  EXPECT_EQ(message("optimizer.clip_norm=$"), "no error");
+  EXPECT_EQ(message("optimizer.clipnorm=2"),
+            "made-up: clip clip: 'optimizer.clipnorm=2' sets no key of numsim train");
+  EXPECT_EQ(message("optimizer.clip_norm=$nrm"),
+            "made-up: clip clip: 'optimizer.clip_norm=$nrm' names no option");
 }
 
 TEST(StudyArms, AreAllCombinationsOnceInOneOrder) {
@@ -294,6 +319,55 @@ TEST(StudyTrials, AreRepeatedByNumsimTrain) {
               HasSubstr("--trial 8: expected 0 to 7"));
   EXPECT_THAT(ErrorOf([&] { TrialToml(*FindExperiment("linear-error"), "quick", {}, 0); }),
               HasSubstr("is no single file"));
+}
+
+// Of every experiment whose trials are files: the losses of the start and of the end.
+TEST(StudyTrials, OfAllStudiesAreRepeatedByNumsimTrain) {
+  int studies = 0;
+  for (const Experiment& experiment : AllExperiments()) {
+    if (!experiment.rows.whole) continue;
+    SCOPED_TRACE(experiment.name);
+    ++studies;
+    const Overrides& tiny = TinyRun(experiment.name);
+    std::vector<std::string> assignments;
+    for (const auto& [option, value] : tiny) assignments.push_back(option + "=" + value);
+    const int seeds = FindPreset(experiment, "quick").seeds;
+    const Settings settings = MakeSettings(experiment, "quick", 0, seeds, tiny);
+    const std::vector<Trial> trials = experiment.trials(settings);
+    const TemporaryDirectory directory;
+    TrainRunOptions options;
+    options.out = directory.Path() / "run";
+    const std::string toml = TrialToml(experiment, "quick", assignments, trials.size() - 1);
+    RunTraining(ParseTrainConfig(toml, "trial.toml", {}, {}), options);
+    const Table valid = ReadCsv(options.out / "valid.csv");
+    Table runs;
+    for (const TableSpec& spec : experiment.tables) {
+      if (spec.name != experiment.rows.table) continue;
+      for (const Column& column : spec.columns) runs.columns.push_back(column.name);
+      runs.rows = experiment.run(settings, trials.back()).at(spec.name);
+    }
+    EXPECT_EQ(runs.Text(0, "start_loss"), valid.Text(0, "loss"));
+    EXPECT_EQ(runs.Text(0, "valid_loss"), valid.Text(valid.rows.size() - 1, "loss"));
+  }
+  EXPECT_GE(studies, 2);
+}
+
+// A training of which something is not in its file.
+TEST(StudyTrials, WithOtherDataAreNoFiles) {
+  const Experiment& spikes = *FindExperiment("loss-spikes");
+  std::vector<std::string> assignments = {"changes=new", "change-step=12"};
+  for (const auto& [option, value] : TinyRun("loss-spikes")) {
+    if (option != "change-step") assignments.push_back(option + "=" + value);
+  }
+  int refused = 0;
+  for (size_t trial = 0; trial < 40; trial += 10) {
+    const std::string error = ErrorOf([&] { TrialToml(spikes, "quick", assignments, trial); });
+    refused += error != "no error";
+    if (error != "no error") {
+      EXPECT_THAT(error, HasSubstr("no file has the data of 'clip 1x32"));
+    }
+  }
+  EXPECT_EQ(refused, 2);
 }
 
 TEST(StudyTrials, HaveTheSameRowsForAnyNumberOfThreadsAndAfterStops) {
