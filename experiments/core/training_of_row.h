@@ -9,7 +9,6 @@ namespace numsim::experiments {
 struct TrainingOfRow {
   Row key;  // the cells of the columns RowsOfTrainings::key
   TrainConfig config;
-  bool partial = false;  // true: something that the configuration does not say is changed, too
 };
 
 }  // namespace numsim::experiments

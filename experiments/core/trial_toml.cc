@@ -27,11 +27,7 @@ std::string TrialToml(const Experiment& experiment,
   if (trial >= trials.size()) {
     throw Error::Format("--trial {}: expected 0 to {}", trial, trials.size() - 1);
   }
-  const TrainingOfRow training = experiment.rows.trainings(settings, trials[trial]).front();
-  if (training.partial) {
-    throw Error::Format("--trial {}: no file has the data of '{}'", trial, trials[trial].label);
-  }
-  TrainConfig config = training.config;
+  TrainConfig config = experiment.rows.trainings(settings, trials[trial]).front().config;
   config.train.valid_every = config.train.steps;
   config.telemetry.every = 1;
   return fmt::format("# {}, preset {}, trial {}: {}\n{}",

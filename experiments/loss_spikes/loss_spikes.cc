@@ -323,7 +323,7 @@ std::vector<study::Axis> Axes() {
       {.name = "lr", .meaning = "peak learning rate, of Lion before it is divided", .other = Number("schedule.peak"), .options = {"lr", "lrs"}},
       {.name = "warmup", .meaning = "steps of linear warm-up", .other = Number("schedule.warmup"), .options = {"warmup", "warmups"}},
       {.name = "data", .meaning = "steady; new: from --change-step on all batches in place of the first few; jump:F, contrast:F: gradients or pixels times F from then on; constant:F: gradients times F from the start",
-       .choices = {{kSteady}, {kNewData}}, .other = DataChoice, .options = {"changes"}},
+       .choices = {{kSteady}, {kNewData, {"stress.old_steps=$change-step", "stress.old_batches=$old-batches"}}}, .other = DataChoice, .options = {"changes"}},
       {.name = "beta2", .meaning = "decay of the second moment; 1-t^-L: that schedule", .other = Beta2Choice, .options = {"beta2", "lambdas"}},
       {.name = "optimizer", .meaning = "optimiser (describe loss-spikes lists them)", .choices = std::move(optimizers), .options = {"optimizers"}},
       // clang-format on
@@ -625,7 +625,6 @@ study::Study LossSpikesStudy() {
       .computed = Computed,
       .arms = ArmsOf,
       .centre = [](const Settings& settings) { return Centre(settings, ""); },
-      .data = GrowingDataOf,
       .label =
           "{model} {size} batch {batch} lr {lr} warmup {warmup} {data} beta2 {beta2} {optimizer}",
       .arm_text =

@@ -52,9 +52,6 @@ inline constexpr uint64_t kBeforeChange = 50;
 std::string InputParameter(const std::string& model);
 Arm ArmOfRow(const Frame& row);
 
-// Returns the growing data of an arm with new data: the first --old-batches again and again before
-// --change-step, and all from then on.
-study::DataChange GrowingDataOf(const Settings& settings, const Arm& arm);
 study::ProbeSpec Spikes();
 std::vector<Row> Predictions(const Results& results);
 std::vector<study::ClaimRow> ClaimRows();

@@ -24,38 +24,6 @@ constexpr double kCollapsedAbove = 0.95;
 constexpr double kUnstableAbove = 2;   // StepCurvature::Times
 constexpr uint64_t kAfterChange = 50;  // steps
 
-// A data set of which a training first sees a part.
-class Growing final : public DataSource {
- public:
-  Growing(std::shared_ptr<const DataSource> all, uint64_t change, uint64_t old_batches)
-      : all_(std::move(all)), change_(change), old_batches_(old_batches) {}
-
-  const DataShape& shape() const override { return all_->shape(); }
-  void TrainBatch(
-      uint64_t seed, uint64_t index, size_t count, size_t length, Batch& batch) const override {
-    all_->TrainBatch(seed, index < change_ ? index % old_batches_ : index, count, length, batch);
-  }
-  size_t TrainBatches(size_t count, size_t length) const override {
-    return all_->TrainBatches(count, length);
-  }
-  void ValidBatch(uint64_t index, size_t count, size_t length, Batch& batch) const override {
-    all_->ValidBatch(index, count, length, batch);
-  }
-  size_t ValidBatches(size_t count, size_t length) const override {
-    return all_->ValidBatches(count, length);
-  }
-  std::optional<double> EntropyBound() const override { return all_->EntropyBound(); }
-  std::span<const uint16_t> TokenBytes() const override { return all_->TokenBytes(); }
-  std::vector<std::pair<std::string, std::string>> Digests() const override {
-    return all_->Digests();
-  }
-  std::string Describe() const override { return all_->Describe(); }
-
- private:
-  std::shared_ptr<const DataSource> all_;
-  uint64_t change_, old_batches_;
-};
-
 // Returns the entropy of the frequencies of the targets in the validation batches.
 double TargetEntropy(const Trainer& trainer) {
   const TrainConfig& config = trainer.config();
@@ -278,14 +246,6 @@ std::string InputParameter(const std::string& model) {
   if (model == "clip") return "image.patches.weight";
   if (model == kStudent) return "input.weight";
   return model == "vit" ? "patches.weight" : "embedding.tokens";
-}
-
-study::DataChange GrowingDataOf(const Settings& settings, const Arm& arm) {
-  if (arm[kData] != kNewData) return nullptr;
-  const auto old_batches = static_cast<uint64_t>(settings.GetInteger("old-batches", 1, 1 << 20));
-  return [=, change = ChangeStep(settings)](std::shared_ptr<const DataSource> all) {
-    return std::make_shared<Growing>(std::move(all), change, old_batches);
-  };
 }
 
 study::ProbeSpec Spikes() {

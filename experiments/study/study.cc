@@ -197,9 +197,7 @@ std::vector<TrainingOfRow> TrainingsOf(const Study& study,
   const Arm arm = ArmOf(study, trial);
   Row key(arm.begin(), arm.end());
   key.emplace_back(trial.seed);
-  return {{.key = std::move(key),
-           .config = ConfigOf(study, settings, arm, trial.seed),
-           .partial = study.data && study.data(settings, arm)}};
+  return {{std::move(key), ConfigOf(study, settings, arm, trial.seed)}};
 }
 
 // ---- tables and figures

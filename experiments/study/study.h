@@ -19,7 +19,6 @@
 #include "experiments/study/claim_row.h"
 #include "experiments/study/probe.h"
 #include "numsim/base/split_list.h"
-#include "numsim/data/source.h"
 
 namespace numsim::experiments::study {
 
@@ -83,9 +82,6 @@ struct StudyPreset {
   std::string on = {};  // another preset; empty: the first
 };
 
-using DataChange =
-    std::function<std::shared_ptr<const DataSource>(std::shared_ptr<const DataSource>)>;
-
 struct DerivedTable {
   std::string name;
   std::vector<Column> columns;
@@ -106,8 +102,6 @@ struct Study {
   std::function<std::vector<Arm>(const Study&, const Settings&)> arms = {};
   // Returns the arm of a claim's axes that are not named there; empty: the baselines.
   std::function<Arm(const Settings&)> centre = {};
-  // Returns what a training of the arm makes of its data; empty: nothing. Such a trial is no file.
-  std::function<DataChange(const Settings&, const Arm&)> data = {};
   std::string label;     // of a trial, "{format} {intervention}"; the seed is added
   std::string arm_text;  // in verdicts, "{intervention} / {format}"
   std::string scale;     // of a run, with options in braces

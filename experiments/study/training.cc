@@ -40,10 +40,7 @@ double Measurement::FinalLoss() {
 Rows MeasureTraining(const Study& study, const Settings& settings, const Trial& trial) {
   const Arm arm = ArmOf(study, trial);
   const TrainConfig config = ConfigOf(study, settings, arm, trial.seed);
-  std::shared_ptr<const DataSource> data = OpenData(config.data);
-  const DataChange change = study.data ? study.data(settings, arm) : nullptr;
-  if (change) data = change(std::move(data));
-  Trainer trainer(config, std::move(data));
+  Trainer trainer(config, OpenData(config.data));
   Measurement training(settings, arm, trial.seed, trainer);
   Probes probes;
   for (const ProbeSpec& probe : study.probes) probes.push_back(probe.make(training));

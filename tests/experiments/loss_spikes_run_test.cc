@@ -53,6 +53,7 @@ struct Recorded {
     config.telemetry.every = 1;
     std::shared_ptr<const DataSource> data;
     if (new_data) {
+      config.stress = {};
       data = std::make_shared<OldThenAll>(config.data);
     } else {
       data = OpenData(config.data);

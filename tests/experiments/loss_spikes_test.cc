@@ -419,48 +419,13 @@ TEST(SpikeOptions, AChangeIsWithinTheTraining) {
 
 // ---- data
 
-// Expects two batches to be the same, byte for byte.
-void ExpectSameBatch(const Batch& a, const Batch& b) {
-  EXPECT_EQ(a.examples, b.examples);
-  EXPECT_EQ(a.length, b.length);
-  EXPECT_EQ(a.tokens, b.tokens);
-  EXPECT_EQ(a.targets, b.targets);
-  EXPECT_EQ(a.ends, b.ends);
-  EXPECT_EQ(a.concepts, b.concepts);
-  EXPECT_EQ(a.values, b.values);
-}
-
-TEST(GrowingData, RepeatsTheFirstBatchesUntilTheChange) {
-  for (const char* const model : {"clip", "llama"}) {
-    const Settings settings = TinySettings({{"shapes", "64"}});
-    const TrainConfig config = ConfigOf(settings, With(TinyArm(), kModel, model), 0);
-    const std::shared_ptr<const DataSource> all = OpenData(config.data);
-    constexpr uint64_t kGrowth = 8, kOld = 3;
-    const study::DataChange change = GrowingDataOf(
-        TinySettings({{"change-step", "8"}, {"old-batches", "3"}}), With(TinyArm(), kData, "new"));
-    const std::shared_ptr<const DataSource> growing = change(all);
-    Batch batch, expected;
-    std::set<std::vector<int32_t>> different;
-    for (uint64_t i = 0; i < 40; ++i) {  // several epochs of shapes
-      growing->TrainBatch(9, i, 4, 16, batch);
-      all->TrainBatch(9, i < kGrowth ? i % kOld : i, 4, 16, expected);
-      ExpectSameBatch(batch, expected);
-      if (i < kGrowth) different.insert(batch.tokens);
-      if (i == kGrowth - 1) {
-        EXPECT_EQ(different.size(), kOld);
-      }
-    }
-    EXPECT_EQ(growing->TrainBatches(4, 16), all->TrainBatches(4, 16));
-    ASSERT_EQ(growing->ValidBatches(4, 16), all->ValidBatches(4, 16));
-    for (size_t i = 0; i < all->ValidBatches(4, 16); ++i) {
-      growing->ValidBatch(i, 4, 16, batch);
-      all->ValidBatch(i, 4, 16, expected);
-      ExpectSameBatch(batch, expected);
-    }
-    EXPECT_EQ(&growing->shape(), &all->shape());
-    EXPECT_EQ(growing->EntropyBound(), all->EntropyBound());
-    EXPECT_EQ(growing->Describe(), all->Describe());
-  }
+// Which the run's test compares with a data source of its own.
+TEST(SpikeConfig, OfNewDataSeesTheFirstBatchesUntilTheChange) {
+  const Settings settings = TinySettings({{"change-step", "17"}, {"old-batches", "3"}});
+  const StressConfig stress = ConfigOf(settings, With(TinyArm(), kData, "new"), 0).stress;
+  EXPECT_EQ(stress.BatchOf(16, 16), 1u);
+  EXPECT_EQ(stress.BatchOf(17, 17), 17u);
+  EXPECT_EQ(ConfigOf(settings, TinyArm(), 0).stress.BatchOf(16, 16), 16u);
 }
 
 // The rows of a batch of features, sorted.

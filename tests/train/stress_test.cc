@@ -671,6 +671,8 @@ TEST(CheckStressConfig, RefusesWhatHasNoEffect) {
   EXPECT_EQ(error({.jump_step = 3}),
             "stress.jump_step: 3 is set without stress.jump_loss or stress.jump_contrast");
   EXPECT_EQ(error({.jump_step = 3, .jump_contrast = 2}), kNoError);
+  EXPECT_EQ(error({.old_batches = 2}), "stress.old_batches: 2 is set without stress.old_steps");
+  EXPECT_EQ(error({.old_steps = 3, .old_batches = 2}), kNoError);
   EXPECT_EQ(error({.burst_steps = 2}),
             "stress.burst_tensor: a burst is set without the parameter that it is in");
   EXPECT_EQ(error({.burst_tensor = "a", .burst_step = 4}), kNoError);

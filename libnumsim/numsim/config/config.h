@@ -45,6 +45,11 @@ struct StressConfig {
   uint64_t jump_step = 0;
   double jump_loss = 1, jump_contrast = 1;  // above 0, at most 1e6
 
+  // New data: in the first `old_steps` steps a training sees the first `old_batches` batches again and
+  // again, and from then on all data.
+  uint64_t old_steps = 0;
+  uint64_t old_batches = 1;
+
   // A burst of gradients that are not finite: in the steps from `burst_step` on, `burst_steps` of them,
   // the first element of the gradient of parameter `burst_tensor` becomes infinite. Empty: none.
   std::string burst_tensor = {};
@@ -53,6 +58,10 @@ struct StressConfig {
   // Returns true if the burst is at this step.
   bool InBurst(uint64_t step) const {
     return !burst_tensor.empty() && step >= burst_step && step - burst_step < burst_steps;
+  }
+  // Returns the number of the batch that a step takes for batch `index`.
+  uint64_t BatchOf(uint64_t step, uint64_t index) const {
+    return step < old_steps ? index % old_batches : index;
   }
   // Returns the factor of the gradients, or of the inputs, at a step.
   double LossFactor(uint64_t step) const { return step < jump_step ? 1 : jump_loss; }

@@ -105,7 +105,7 @@ const OptimizerStep& Trainer::Parts::Update(bool measures) {
 
 void Trainer::Parts::MakeBatch(size_t part, Batch& result) const {
   data->TrainBatch(DeriveSeed(config.train.seed, RandomPurpose::kShuffle),
-                   course.step * config.train.accumulate + part,
+                   config.stress.BatchOf(course.step, course.step * config.train.accumulate + part),
                    PartSize(),
                    config.model.context,
                    result);

@@ -328,7 +328,12 @@ TEST(StudyTrials, OfAllStudiesAreRepeatedByNumsimTrain) {
     if (!experiment.rows.whole) continue;
     SCOPED_TRACE(experiment.name);
     ++studies;
-    const Overrides& tiny = TinyRun(experiment.name);
+    Overrides tiny = TinyRun(experiment.name);
+    if (experiment.name == "loss-spikes") {  // the last trial is of new data
+      tiny["changes"] = "new";
+      tiny["optimizers"] = "";
+      tiny["optimizer-beta2"] = "";
+    }
     std::vector<std::string> assignments;
     for (const auto& [option, value] : tiny) assignments.push_back(option + "=" + value);
     const int seeds = FindPreset(experiment, "quick").seeds;
@@ -350,24 +355,6 @@ TEST(StudyTrials, OfAllStudiesAreRepeatedByNumsimTrain) {
     EXPECT_EQ(runs.Text(0, "valid_loss"), valid.Text(valid.rows.size() - 1, "loss"));
   }
   EXPECT_GE(studies, 2);
-}
-
-// A training of which something is not in its file.
-TEST(StudyTrials, WithOtherDataAreNoFiles) {
-  const Experiment& spikes = *FindExperiment("loss-spikes");
-  std::vector<std::string> assignments = {"changes=new", "change-step=12"};
-  for (const auto& [option, value] : TinyRun("loss-spikes")) {
-    if (option != "change-step") assignments.push_back(option + "=" + value);
-  }
-  int refused = 0;
-  for (size_t trial = 0; trial < 40; trial += 10) {
-    const std::string error = ErrorOf([&] { TrialToml(spikes, "quick", assignments, trial); });
-    refused += error != "no error";
-    if (error != "no error") {
-      EXPECT_THAT(error, HasSubstr("no file has the data of 'clip 1x32"));
-    }
-  }
-  EXPECT_EQ(refused, 2);
 }
 
 TEST(StudyTrials, HaveTheSameRowsForAnyNumberOfThreadsAndAfterStops) {
