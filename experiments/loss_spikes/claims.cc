@@ -28,9 +28,9 @@ double Accuracy(const Frame& run) { return 100 * run.Number("accuracy"); }
 double MaxRms(const Frame& run) { return UnlessDiverged(run, "max_rms"); }
 double ChangeRms(const Frame& run) { return UnlessDiverged(run, "change_max_rms"); }
 
-constexpr double kLeastSpikes = 0.5;  // per run
+constexpr double kFewestSpikes = 0.5;  // per run
 Margin SpikeMargin() {
-  return {kLeastSpikes,
+  return {kFewestSpikes,
           "loss spikes per run",
           "The paper counts 15 spikes in its runs of a model: several per run."};
 }
@@ -52,12 +52,12 @@ Evidence IfSpikesOccur(Evidence evidence, const std::vector<Frame>& arms) {
     arms[i].ForEach([&](const Frame& run) { means[i] += SpikesOf(run); });
     means[i] /= static_cast<double>(arms[i].Size());
   }
-  if (std::max(means[0], means[1]) >= kLeastSpikes) return evidence;
+  if (std::max(means[0], means[1]) >= kFewestSpikes) return evidence;
   return LeftOutBecause(
       fmt::format("{:.2g} and {:.2g} loss spikes per run, expected {} or more in one of the arms",
                   means[0],
                   means[1],
-                  kLeastSpikes));
+                  kFewestSpikes));
 }
 
 // Compares arms with each other. The residual is pooled over them.
