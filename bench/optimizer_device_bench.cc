@@ -6,7 +6,9 @@
 //             weights and the state of the update rule, and writes all but the gradient
 //   of_copy   ratio to the rate of a copy of 1 GiB in this process
 // Rows: copy; step/KIND/M/V/WEIGHTS/RULE. Nobody but the optimiser writes weights
-// (Optimizer::SetOnlyWriter), except in the row that says so.
+// (Optimizer::SetOnlyWriter) and Last() does not tell how each tensor moved (Optimizer::SetReports),
+// except in the rows that say so. Gradients are clipped, so that a step reads them twice: their norm
+// must be known before the first weight moves. `twice` is `of_copy` with that second reading.
 #include <benchmark/benchmark.h>
 #include <fmt/format.h>
 
@@ -25,6 +27,7 @@ namespace {
 struct StepProblem {
   std::string kind = "adamw", m = "fp32", v = "fp32", weights = "fp32", rule = "naive";
   bool only_writer = true;  // Optimizer::SetOnlyWriter
+  bool reports = false;     // Optimizer::SetReports
 };
 
 // The parameters, their gradients and an optimiser.
@@ -69,6 +72,7 @@ std::shared_ptr<StepOnDevice> Prepare(const StepProblem& problem) {
   config.clip_norm = 1;
   on->optimizer = std::make_unique<Optimizer>(config, LossScalerConfig{}, on->parameters, 1);
   on->optimizer->SetOnlyWriter(problem.only_writer);
+  on->optimizer->SetReports(problem.reports);
   return on;
 }
 
@@ -109,6 +113,8 @@ void BM_Step(benchmark::State& state, const StepProblem& problem) {
     state.counters["ms"] = seconds * 1e3;
     state.counters["GB/s"] = bytes / seconds * 1e-9;
     state.counters["of_copy"] = bytes / seconds / copy;
+    const double elements = static_cast<double>(on->parameters.Elements());
+    state.counters["twice"] = (bytes + 4 * elements) / seconds / copy;
   }
   const OptimizerStep& last = on->optimizer->Last();
   state.SetLabel(fmt::format("{} tensors, norm {:.3g}", last.tensors.size(), last.gradient_norm));
@@ -119,27 +125,31 @@ void RegisterAll() {
   for (const StepProblem& problem :
        {StepProblem{},
         StepProblem{.only_writer = false},
+        StepProblem{.reports = true},
         StepProblem{.kind = "stable-adamw"},
         StepProblem{.kind = "sgd"},
         StepProblem{.kind = "lion"},
         StepProblem{.m = "bf16", .v = "bf16"},
         StepProblem{.m = "e4m3fn", .v = "e4m3fn"},
+        StepProblem{.m = "e4m3fn", .v = "e4m3fn", .reports = true},
         StepProblem{.m = "e4m3fn@block:128", .v = "e4m3fn@block:128"},
         StepProblem{.m = "dynamic", .v = "dynamic"},
         StepProblem{.m = "e4m3fn@coat", .v = "e4m3fn@coat"},
         StepProblem{.weights = "bf16"},
         StepProblem{.weights = "bf16", .rule = "stochastic"},
+        StepProblem{.weights = "bf16", .rule = "stochastic:16"},
         StepProblem{.weights = "bf16", .rule = "kahan"},
         StepProblem{.weights = "bf16", .rule = "split-master"},
         StepProblem{.weights = "bf16", .rule = "master-fp32"},
         StepProblem{.m = "e4m3fn", .v = "e4m3fn", .weights = "bf16", .rule = "stochastic"}}) {
-    const std::string name = fmt::format("step/{}/{}/{}/{}/{}{}",
+    const std::string name = fmt::format("step/{}/{}/{}/{}/{}{}{}",
                                          problem.kind,
                                          problem.m,
                                          problem.v,
                                          problem.weights,
                                          problem.rule,
-                                         problem.only_writer ? "" : "/weights-read-twice");
+                                         problem.only_writer ? "" : "/weights-read-twice",
+                                         problem.reports ? "/reports" : "");
     benchmark::RegisterBenchmark(name.c_str(),
                                  [problem](benchmark::State& state) { BM_Step(state, problem); })
         ->UseManualTime()

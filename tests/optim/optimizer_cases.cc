@@ -126,6 +126,16 @@ std::vector<OptimizerCase> DecisionCases() {
   return cases;
 }
 
+std::vector<OptimizerCase> WithoutReports(const std::vector<OptimizerCase>& cases) {
+  std::vector<OptimizerCase> found;
+  for (OptimizerCase each : cases) {
+    each.measure = false;
+    const bool clips = ToString(each.config.kind) == "stable-adamw";  // its ratios come before
+    if (!each.config.update_from_stored && !(clips && found.size() % 8 != 0)) found.push_back(each);
+  }
+  return found;
+}
+
 void AddTensors(ParameterList<float>& parameters) {
   const auto add = [&](const char* name, ParameterRole role, size_t rows, size_t cols) {
     parameters.Add(name, role, rows, cols, {0, 0.1f});
@@ -192,7 +202,7 @@ void ExpectSameOutcome(const UpdateOutcome& actual, const UpdateOutcome& expecte
 
 }  // namespace
 
-void ExpectSameStep(const OptimizerStep& actual, const OptimizerStep& expected) {
+void ExpectSameStep(const OptimizerStep& actual, const OptimizerStep& expected, bool reports) {
   EXPECT_EQ(actual.skipped, expected.skipped);
   EXPECT_EQ(actual.finite, expected.finite);
   EXPECT_EQ(actual.gradient_norm, expected.gradient_norm);
@@ -205,6 +215,7 @@ void ExpectSameStep(const OptimizerStep& actual, const OptimizerStep& expected) 
     const TensorStep &a = actual.tensors[i], &e = expected.tensors[i];
     EXPECT_EQ(a.skipped, e.skipped);
     EXPECT_EQ(a.gradient_norm, e.gradient_norm);
+    if (!reports) continue;
     EXPECT_EQ(a.rms, e.rms);
     EXPECT_EQ(a.update_rms, e.update_rms);
     EXPECT_EQ(a.max_update, e.max_update);

@@ -28,6 +28,9 @@ std::vector<OptimizerCase> MomentCases();
 std::vector<OptimizerCase> WeightCases();
 std::vector<OptimizerCase> DecisionCases();
 
+// Those of the cases that a step without its report may treat differently.
+std::vector<OptimizerCase> WithoutReports(const std::vector<OptimizerCase>& cases);
+
 // Adds tensors of 1 to 10,000 elements and of all roles.
 void AddTensors(ParameterList<float>& parameters);
 // Gradients of a step: normal draws of different sizes; in some steps a tensor is zero, or has
@@ -36,7 +39,10 @@ std::vector<float> GradientOf(uint64_t step, size_t tensor, size_t n, bool hard)
 
 // Expect equal bits; every NaN is a NaN.
 void ExpectSameFloats(const std::vector<float>& actual, const std::vector<float>& expected);
-void ExpectSameStep(const OptimizerStep& actual, const OptimizerStep& expected);
+// Without `reports`, of optimisers that do not report (Optimizer::SetReports).
+void ExpectSameStep(const OptimizerStep& actual,
+                    const OptimizerStep& expected,
+                    bool reports = true);
 void ExpectSameState(const std::vector<NamedBytes>& actual,
                      const std::vector<NamedBytes>& expected);
 

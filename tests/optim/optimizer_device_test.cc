@@ -14,13 +14,15 @@ constexpr uint64_t kSteps = 20;
 
 class OptimizerOnDevice : public DeviceTest {
  protected:
-  void Compare(const OptimizerCase& of, bool hard) {
+  void Compare(const OptimizerCase& of, bool hard, bool reports) {
     SCOPED_TRACE(of.name);
     ParameterList<float> host_list(5), list(5, InitialValues::kDrawn, place());
     AddTensors(host_list);
     AddTensors(list);
     Optimizer host(of.config, of.scaler, host_list, 7);
     auto there = std::make_unique<Optimizer>(of.config, of.scaler, list, 7);
+    there->SetReports(reports);
+    there->SetOnlyWriter(!reports);
     for (uint64_t step = 0; step < kSteps && !HasFailure(); ++step) {
       SCOPED_TRACE("step " + std::to_string(step));
       for (size_t i = 0; i < list.size(); ++i) {
@@ -36,7 +38,7 @@ class OptimizerOnDevice : public DeviceTest {
       const double rate = step == 5 ? 0 : 1e-2;
       const OptimizerStep& expected = host.Step(rate, step, of.measure, without);
       there->Step(rate, step, of.measure, without);
-      ExpectSameStep(there->Last(), expected);
+      ExpectSameStep(there->Last(), expected, reports);
       EXPECT_EQ(there->LossScale(), host.LossScale());
       if (step != kSteps / 2) continue;
       // The state moves from the host to the device.
@@ -46,6 +48,7 @@ class OptimizerOnDevice : public DeviceTest {
         CopyMatrix<float>(host_list[i].value.View(), list[i].value.View());
       }
       there->Restore(host.Save());
+      there->SetReports(reports);
     }
     for (size_t i = 0; i < list.size(); ++i) {
       SCOPED_TRACE(list[i].name);
@@ -55,9 +58,9 @@ class OptimizerOnDevice : public DeviceTest {
     ExpectSameState(there->Save(), host.Save());
   }
 
-  void CompareAll(const std::vector<OptimizerCase>& cases, bool hard) {
+  void CompareAll(const std::vector<OptimizerCase>& cases, bool hard, bool reports = true) {
     for (const OptimizerCase& each : cases) {
-      if (!HasFailure()) Compare(each, hard);
+      if (!HasFailure()) Compare(each, hard, reports);
     }
   }
 };
@@ -67,6 +70,16 @@ TEST_F(OptimizerOnDevice, EveryUpdateRuleGivesTheBitsOfTheHost) {
   CompareAll(WeightCases(), false);
 }
 TEST_F(OptimizerOnDevice, DecisionsAreThoseOfTheHost) { CompareAll(DecisionCases(), true); }
+
+TEST_F(OptimizerOnDevice, MomentsAreTheSameWithoutReports) {
+  CompareAll(WithoutReports(MomentCases()), false, false);
+}
+TEST_F(OptimizerOnDevice, WeightsAreTheSameWithoutReports) {
+  CompareAll(WithoutReports(WeightCases()), false, false);
+}
+TEST_F(OptimizerOnDevice, DecisionsAreTheSameWithoutReports) {
+  CompareAll(WithoutReports(DecisionCases()), true, false);
+}
 
 // A state of the device, restored on the host.
 TEST_F(OptimizerOnDevice, TheHostGoesOnWithItsState) {

@@ -6,6 +6,7 @@
 
 #include "numsim/base/error.h"
 #include "numsim/optim/internal/optimizer_at_place.h"
+#include "numsim/optim/internal/optimizer_bare_element.h"
 #include "tests/optim/optimizer_cases.h"
 #include "tests/support/host_runner.h"
 
@@ -15,7 +16,7 @@ namespace {
 // The optimiser on the host and that of kernels, with parameters of their own.
 class Pair {
  public:
-  explicit Pair(const OptimizerCase& of) : of_(of) {
+  explicit Pair(const OptimizerCase& of, bool reports = true) : of_(of), reports_(reports) {
     AddTensors(host_list_);
     AddTensors(list_);
     // Weights whose sign of zero matters, and one that is large.
@@ -38,7 +39,7 @@ class Pair {
       SCOPED_TRACE(of_.name + ", step " + std::to_string(step));
       const OptimizerStep& expected = host_->Step(1e-2, step, of_.measure);
       there_->Step(1e-2, step, of_.measure, {});
-      ExpectSameStep(there_->Last(), expected);
+      ExpectSameStep(there_->Last(), expected, reports_);
       ExpectSameWeights();
     }
   }
@@ -55,7 +56,7 @@ class Pair {
       const double rate = step == 5 ? 0 : 1e-2;
       const OptimizerStep& expected = host_->Step(rate, step, of_.measure, without);
       there_->Step(rate, step, of_.measure, without);
-      ExpectSameStep(there_->Last(), expected);
+      ExpectSameStep(there_->Last(), expected, reports_);
       EXPECT_EQ(there_->LossScale(), host_->LossScale());
       ExpectSameWeights();
     }
@@ -87,6 +88,7 @@ class Pair {
  private:
   void Start() {
     there_ = std::make_unique<OptimizerAtPlace>(of_.config, of_.scaler, list_, 7, MakeHostRunner());
+    there_->SetReports(reports_);
   }
   void SetGradients(uint64_t step, bool hard) {
     for (size_t i = 0; i < list_.size(); ++i) {
@@ -112,15 +114,16 @@ class Pair {
   }
 
   OptimizerCase of_;
+  bool reports_;
   ParameterList<float> host_list_{5}, list_{5};
   std::unique_ptr<Optimizer> host_;
   std::unique_ptr<OptimizerAtPlace> there_;
 };
 
-void Compare(const std::vector<OptimizerCase>& cases, bool hard) {
+void Compare(const std::vector<OptimizerCase>& cases, bool hard, bool reports = true) {
   for (const OptimizerCase& each : cases) {
     SCOPED_TRACE(each.name);
-    Pair pair(each);
+    Pair pair(each, reports);
     pair.Steps(0, 2, hard);
     pair.there().SetOnlyWriter(true);
     pair.Steps(2, 6, hard);
@@ -133,6 +136,17 @@ void Compare(const std::vector<OptimizerCase>& cases, bool hard) {
 TEST(OptimizerKernels, EveryMomentGivesTheBitsOfTheHost) { Compare(MomentCases(), false); }
 TEST(OptimizerKernels, EveryUpdateRuleGivesTheBitsOfTheHost) { Compare(WeightCases(), false); }
 TEST(OptimizerKernels, DecisionsAreThoseOfTheHost) { Compare(DecisionCases(), true); }
+
+// Steps that do not report have kernels of their own.
+TEST(OptimizerKernels, MomentsAreTheSameWithoutReports) {
+  Compare(WithoutReports(MomentCases()), false, false);
+}
+TEST(OptimizerKernels, WeightsAreTheSameWithoutReports) {
+  Compare(WithoutReports(WeightCases()), false, false);
+}
+TEST(OptimizerKernels, DecisionsAreTheSameWithoutReports) {
+  Compare(WithoutReports(DecisionCases()), true, false);
+}
 
 TEST(OptimizerKernels, WeightsThatAreNotFiniteStay) {
   for (const char* const rule : {"naive", "kahan", "split-master", "master-fp32", "stochastic"}) {
@@ -185,6 +199,53 @@ TEST(OptimizerKernels, MemoryMayBeBorrowed) {
   optimizer.Step(1e-2, 4, false, std::vector<uint8_t>{1});
   EXPECT_TRUE(optimizer.Last().tensors[0].skipped);
   EXPECT_THROW(optimizer.Step(1e-2, 5, false, {}), Error);
+}
+
+// Kernels that take four numbers at once must not need them where four could begin.
+TEST(OptimizerKernels, MemoryMayBeginAnywhere) {
+  constexpr size_t kElements = 1201;
+  OptimizerConfig config;
+  config.m = config.v = ParseMomentFormat("e4m3fn");
+  std::vector<float> expected;
+  for (const size_t offset : {0, 1, 2, 3}) {
+    Buffer<float> memory(Place(), 2 * kElements + 16);
+    const MatrixSpan<float> weights(memory.View().data + offset, 1, kElements);
+    const MatrixSpan<float> gradient(weights.data + kElements + 7, 1, kElements);
+    for (size_t i = 0; i < kElements; ++i) {
+      weights.data[i] = 0.01f * static_cast<float>(i);
+      gradient.data[i] = 0.5f - 0.001f * static_cast<float>(i);
+    }
+    ParameterList<float> list(1, InitialValues::kMeans);
+    Parameter<float>& parameter = list.AddBorrowed("w", ParameterRole::kMatrix, weights, {});
+    parameter.gradient.Borrow(gradient);
+    parameter.gradient.Resize(1, kElements);
+    OptimizerAtPlace optimizer(config, {}, list, 7, MakeHostRunner());
+    optimizer.SetReports(false);
+    for (uint64_t step = 0; step < 3; ++step) optimizer.Step(1e-2, step, false, {});
+    const std::vector<float> found(weights.data, weights.data + kElements);
+    if (offset == 0) expected = found;
+    ExpectSameFloats(found, expected);
+  }
+  EXPECT_NE(expected[kElements - 1], 12.0f);
+}
+
+// Quotients of moderate numbers by one divisor are those of IEEE 754.
+TEST(OptimizerKernels, DividingByOneNumberRoundsOnce) {
+  constexpr ModerateLanes<HostThreads> lanes;
+  size_t wrong = 0;
+  for (const float divisor : {0.1f, 0.19f, 1e-3f, 0x1.fffffep-1f, 0x1.000002p-20f}) {
+    for (uint32_t bits = 0x3F800000; bits < 0x40000000; bits += 3) {
+      const float x = std::bit_cast<float>(bits);
+      wrong += lanes.DivBy(x, divisor) != x / divisor ? 1 : 0;
+    }
+    for (int exponent = -100; exponent < 45; ++exponent) {
+      for (uint32_t k = 0; k < 999; ++k) {
+        const float x = std::ldexp(std::bit_cast<float>(0x3F800000 + k * 8397), exponent);
+        wrong += lanes.DivBy(x, divisor) != x / divisor ? 1 : 0;
+      }
+    }
+  }
+  EXPECT_EQ(wrong, 0u);
 }
 
 TEST(OptimizerKernels, WhatADeviceLacksIsNamed) {

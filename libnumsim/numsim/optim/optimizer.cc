@@ -161,6 +161,9 @@ const OptimizerStep& Optimizer::Last() const {
 void Optimizer::SetOnlyWriter(bool only_writer) {
   if (there_ != nullptr) there_->SetOnlyWriter(only_writer);
 }
+void Optimizer::SetReports(bool reports) {
+  if (there_ != nullptr) there_->SetReports(reports);
+}
 
 Optimizer::Bytes Optimizer::TotalBytes(size_t tensor) const {
   return there_ != nullptr ? there_->StoredBytes(tensor) : tensors_[tensor].StoredBytes();

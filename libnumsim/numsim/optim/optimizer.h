@@ -95,6 +95,13 @@ class Optimizer {
   // reads the weights once instead of twice. Save, Restore and the host ignore it.
   void SetOnlyWriter(bool only_writer);
 
+  // Whether Last() tells how a step moved each tensor (the default). Without it a device takes less
+  // time where it has kernels for that: not for 4-bit, dynamic, COAT and stochastically rounded
+  // moments, nor with OptimizerConfig::update_from_stored or an update rule that searches. rms,
+  // update_rms, max_update and `weights` are then those of a tensor that was skipped. The host
+  // ignores it.
+  void SetReports(bool reports);
+
   // The result of the last Step; without tensors before the first. Waits for a device.
   const OptimizerStep& Last() const;
 

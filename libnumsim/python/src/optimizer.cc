@@ -69,10 +69,16 @@ class HeldOptimizer {
   }
 
   // Takes a step with these gradients. Parameters without one keep their weights and states.
-  // On a device it reads the caller's memory, and starts the step.
-  void Step(double learning_rate, const std::vector<NamedGradient>& gradients) {
+  // On a device it reads the caller's memory, and starts the step. See Optimizer::SetReports and
+  // SetOnlyWriter.
+  void Step(double learning_rate,
+            const std::vector<NamedGradient>& gradients,
+            bool reports,
+            bool only_writer) {
     const std::scoped_lock lock(Mutex());
     Start();
+    optimizer_->SetReports(reports);
+    optimizer_->SetOnlyWriter(only_writer);
     std::vector<uint8_t> without(parameters_.size(), 1);
     for (const NamedGradient& gradient : gradients) {
       const size_t i = IndexOf(gradient.name);
@@ -247,12 +253,16 @@ nb::list TensorSteps(const OptimizerStep& step) {
 }
 
 // Takes a step with the gradients {name: contiguous float32 array}.
-void Step(HeldOptimizer& held, double learning_rate, const nb::dict& gradients) {
+void Step(HeldOptimizer& held,
+          double learning_rate,
+          const nb::dict& gradients,
+          bool reports,
+          bool only_writer) {
   std::vector<NamedGradient> given;
   for (auto [name, values] : gradients) {
     given.push_back({nb::cast<std::string>(name), nb::cast<PlacedInput>(values, false)});
   }
-  WithoutLock([&] { held.Step(learning_rate, given); });
+  WithoutLock([&] { held.Step(learning_rate, given, reports, only_writer); });
 }
 
 // (skipped, finite, norm of all gradients, clip factor, TensorSteps) of the last step.
@@ -304,7 +314,12 @@ void BindOptimizer(nb::module_& m) {
              const Optimizer::Bytes b = WithoutLock([&] { return held.StoredBytes(); });
              return nb::make_tuple(b.m, b.v, b.weights, b.other);
            })
-      .def("step", &Step, nb::arg("learning_rate"), nb::arg("gradients"))
+      .def("step",
+           &Step,
+           nb::arg("learning_rate"),
+           nb::arg("gradients"),
+           nb::arg("reports") = true,
+           nb::arg("only_writer") = false)
       .def("last", &Last)
       .def("numbers",
            [](HeldOptimizer& held) { return WithoutLock([&] { return held.Numbers(); }); });

@@ -2,18 +2,27 @@
 //   template <class Env> void Run(size_t thread) const
 // that does the work of one thread. Env has what threads need of one another:
 //   RaiseTo(p, x), LowerTo(p, x), FlipBits(p, x)   *p = max(*p, x), min(*p, x), *p ^ x
+//   RaiseToTogether(p, x)   RaiseTo(p, x); threads 32 k to 32 k + 31 all call it, and those with
+//                           x > 0 with the same p
+//   kConvertsFp8            has DecodeFp8(word, e5m2, values) and EncodeFp8(values, e5m2): four
+//                           numbers from and to the bytes of a word, in e5m2 or e4m3fn, rounded to
+//                           nearest even, saturating; encodes finite numbers alone
+//   DivModerate(a, b), SqrtModerate(a)   a / b, sqrt(a) rounded to nearest; a >= 2^-100 in magnitude,
+//                           a, b, and the results in 2^-119 .. 2^116
 // without losing what other threads do to *p. Threads of a launch may run in any order. A device
 // runs them by cuda::LaunchThreads (launch_threads_cuda.cuh), tests on the host by RunThreads.
 #pragma once
 
+#include <cmath>
 #include <cstddef>
 #include <cstdint>
 
-// NUMSIM_UNROLL before a loop of a few rounds: its arrays stay in registers on a device. NUMSIM_ROLL
-// before one whose code is long. Device code defines them before it includes kernels
+// NUMSIM_UNROLL before a loop of a few rounds: its arrays stay in registers on a device.
+// NUMSIM_UNROLL_2 where two rounds together are enough, NUMSIM_ROLL before one whose code is long. Device code defines them before it includes kernels
 // (launch_threads_cuda.cuh).
 #ifndef NUMSIM_UNROLL
 #define NUMSIM_UNROLL
+#define NUMSIM_UNROLL_2
 #define NUMSIM_ROLL
 #endif
 
@@ -21,9 +30,15 @@ namespace numsim {
 
 // Env of one thread of the host.
 struct HostThreads {
+  static constexpr bool kConvertsFp8 = false;
   static void RaiseTo(uint32_t* p, uint32_t x) {
     if (x > *p) *p = x;
   }
+  static void RaiseToTogether(uint32_t* p, uint32_t x) {
+    if (x != 0) RaiseTo(p, x);
+  }
+  static float DivModerate(float a, float b) { return a / b; }
+  static float SqrtModerate(float a) { return std::sqrt(a); }
   static void LowerTo(uint32_t* p, uint32_t x) {
     if (x < *p) *p = x;
   }

@@ -2,6 +2,7 @@
 #pragma once
 
 #define NUMSIM_UNROLL _Pragma("unroll")
+#define NUMSIM_UNROLL_2 _Pragma("unroll 2")
 #define NUMSIM_ROLL _Pragma("unroll 1")
 
 #include <cstddef>
@@ -14,10 +15,75 @@ namespace numsim::cuda {
 
 // Env of a thread of the device.
 struct DeviceThreads {
+  static constexpr bool kConvertsFp8 = true;
+  static __host__ __device__ void DecodeFp8(uint32_t word, bool e5m2, float (&values)[4]) {
+#ifdef __CUDA_ARCH__
+    uint32_t low, high;  // pairs of fp16
+    if (e5m2) {
+      low = (word & 0xFFu) << 8 | (word & 0xFF00u) << 16;  // e5m2 is the upper half of fp16
+      high = (word >> 16 & 0xFFu) << 8 | (word & 0xFF000000u);
+    } else {
+      const auto first = static_cast<uint16_t>(word), second = static_cast<uint16_t>(word >> 16);
+      asm("cvt.rn.f16x2.e4m3x2 %0, %1;" : "=r"(low) : "h"(first));
+      asm("cvt.rn.f16x2.e4m3x2 %0, %1;" : "=r"(high) : "h"(second));
+    }
+    const auto convert = [](uint32_t pair, float& a, float& b) {
+      asm("{ .reg .f16 x, y; mov.b32 {x, y}, %2; cvt.f32.f16 %0, x; cvt.f32.f16 %1, y; }"
+          : "=f"(a), "=f"(b)
+          : "r"(pair));
+    };
+    convert(low, values[0], values[1]);
+    convert(high, values[2], values[3]);
+#endif
+  }
+  static __host__ __device__ uint32_t EncodeFp8(const float (&values)[4], bool e5m2) {
+    uint32_t word = 0;
+#ifdef __CUDA_ARCH__
+    uint16_t low, high;
+    if (e5m2) {
+      asm("cvt.rn.satfinite.e5m2x2.f32 %0, %1, %2;" : "=h"(low) : "f"(values[1]), "f"(values[0]));
+      asm("cvt.rn.satfinite.e5m2x2.f32 %0, %1, %2;" : "=h"(high) : "f"(values[3]), "f"(values[2]));
+    } else {
+      asm("cvt.rn.satfinite.e4m3x2.f32 %0, %1, %2;" : "=h"(low) : "f"(values[1]), "f"(values[0]));
+      asm("cvt.rn.satfinite.e4m3x2.f32 %0, %1, %2;" : "=h"(high) : "f"(values[3]), "f"(values[2]));
+    }
+    word = low | static_cast<uint32_t>(high) << 16;
+#endif
+    return word;
+  }
   // Most threads find the final value already there.
   static __host__ __device__ void RaiseTo(uint32_t* p, uint32_t x) {
 #ifdef __CUDA_ARCH__
     if (x > *static_cast<volatile uint32_t*>(p)) atomicMax(p, x);
+#endif
+  }
+  static __host__ __device__ void RaiseToTogether(uint32_t* p, uint32_t x) {
+#ifdef __CUDA_ARCH__
+    const uint32_t most = __reduce_max_sync(~0u, x);
+    if (most != 0 && x == most) RaiseTo(p, x);
+#endif
+  }
+  // The steps of the compiler's own division and square root, without its look at special cases.
+  static __host__ __device__ float DivModerate(float a, float b) {
+#ifdef __CUDA_ARCH__
+    float inverse;
+    asm("rcp.approx.ftz.f32 %0, %1;" : "=f"(inverse) : "f"(b));
+    inverse = fmaf(fmaf(-b, inverse, 1.0f), inverse, inverse);
+    float q = a * inverse;
+    q = fmaf(fmaf(-b, q, a), inverse, q);
+    return fmaf(fmaf(-b, q, a), inverse, q);
+#else
+    return a / b;
+#endif
+  }
+  static __host__ __device__ float SqrtModerate(float a) {
+#ifdef __CUDA_ARCH__
+    float inverse;
+    asm("rsqrt.approx.ftz.f32 %0, %1;" : "=f"(inverse) : "f"(a));
+    const float root = a * inverse;
+    return fmaf(fmaf(-root, root, a), inverse * 0.5f, root);
+#else
+    return sqrtf(a);
 #endif
   }
   static __host__ __device__ void LowerTo(uint32_t* p, uint32_t x) {

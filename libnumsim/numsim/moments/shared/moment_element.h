@@ -200,21 +200,29 @@ struct MomentFloats {
   static NUMSIM_INLINE float Multiply(float a, float b) { return a * b; }
 };
 
+// True if EncodeNearest serves the shortcut.
+NUMSIM_INLINE bool EncodesByShortcut(const EncodeShortcut& s) {
+  return s.kind == EncodeShortcutKind::kNearestNarrower ||
+         s.kind == EncodeShortcutKind::kNearestSame;
+}
+
+// Returns the code of the value nearest to `scaled`.
+NUMSIM_INLINE uint32_t EncodeNearest(const EncodeShortcut& s, float scaled) {
+  const uint32_t bits = std::bit_cast<uint32_t>(scaled);
+  if (scaled != scaled) return NanOf(s, bits);
+  const uint32_t ordinal = s.kind == EncodeShortcutKind::kNearestNarrower
+                               ? OrdinalNearestNarrower<MomentFloats>(s, bits)
+                               : OrdinalNearestSame(s, bits);
+  return s.unsigned_zero && ordinal == 0 ? 0 : SignedCode(s, bits, ordinal);
+}
+
 // Returns the code of a scaled value in a format that is not the dynamic map.
 NUMSIM_HOST_DEVICE inline uint32_t EncodeScaled(const MomentCodec& codec,
                                                 float scaled,
                                                 uint32_t draw) {
-  const EncodeShortcut& s = codec.encode;
-  const uint32_t bits = std::bit_cast<uint32_t>(scaled);
-  const bool narrower = s.kind == EncodeShortcutKind::kNearestNarrower;
-  if (!narrower && s.kind != EncodeShortcutKind::kNearestSame) {
-    return scalar::EncodeGeneral<scalar::F32Lanes>(
-        codec.plan, bits, scalar::TopAligned(codec.plan, draw));
-  }
-  if (scaled != scaled) return NanOf(s, bits);
-  const uint32_t ordinal =
-      narrower ? OrdinalNearestNarrower<MomentFloats>(s, bits) : OrdinalNearestSame(s, bits);
-  return s.unsigned_zero && ordinal == 0 ? 0 : SignedCode(s, bits, ordinal);
+  if (EncodesByShortcut(codec.encode)) return EncodeNearest(codec.encode, scaled);
+  return scalar::EncodeGeneral<scalar::F32Lanes>(
+      codec.plan, std::bit_cast<uint32_t>(scaled), scalar::TopAligned(codec.plan, draw));
 }
 
 // Returns the value of a code of 16 bits, without its scale.

@@ -53,6 +53,10 @@ StepConstants ConstantsOf(const OptimizerConfig& config,
   const EncodePlan own = OwnPlan(config.update, format);
   const bool stochastic = config.update.kind == UpdateKind::kStochastic;
   const bool lion = config.kind == OptimizerKind::kLion;
+  const MomentCodec m(config.m, true, tables(m_tables)), v(config.v, false, tables(v_tables));
+  const auto shift = [](const MomentCodec& codec) {
+    return static_cast<uint8_t>(codec.has_blocks ? std::countr_zero(codec.block) : 0);
+  };
   return {
       .kind = DirectionKindOf(config.kind),
       .clips_by_rms = config.kind.row->clips_by_rms,
@@ -71,9 +75,12 @@ StepConstants ConstantsOf(const OptimizerConfig& config,
       .scaler = scaler,
       .moment_seed = DeriveSeed(seed, RandomPurpose::kMoments),
       .update_seed = DeriveSeed(seed, RandomPurpose::kUpdate),
-      .codecs = {MomentCodec(config.m, true, tables(m_tables)),
-                 MomentCodec(config.v, false, tables(v_tables))},
+      .codecs = {m, v},
       .plain_moments = config.m.IsExact() && (config.v.IsExact() || StateCount(config.kind) == 1),
+      .bare = IsBare(m) && IsBare(v) && (lion || !config.update_from_stored) &&
+              !StepsApart(config.update),
+      .fp8_moments = IsFp8(m) && (IsFp8(v) || StateCount(config.kind) == 1),
+      .block_shift = {shift(m), shift(v)},
       .update = config.update.kind,
       .plain_weights = config.update.kind == UpdateKind::kNaive && format == kFp32,
       .rule = MakeStepRule(stochastic ? own : WeightPlan(format)),
@@ -139,6 +146,7 @@ void OptimizerAtPlace::AddTensor(Parameter<float>& parameter) {
                 .elements = parameter.Elements(),
                 .moments = {},
                 .ranges = {},
+                .inverses = {},
                 .update = {},
                 .losses = Buffer<uint8_t>(place_)};
   const size_t n = parameter.Elements();
@@ -147,6 +155,8 @@ void OptimizerAtPlace::AddTensor(Parameter<float>& parameter) {
     tensor.moments.emplace_back(format, n, s == 0, place_);
     tensor.ranges.push_back(EmptyRanges(format, n, place_));
     scaled_ = scaled_ || format.scaling != MomentScaling::kNone;
+    const size_t scales = constants_[0].bare ? tensor.ranges[s].View().Elements() / 2 : 0;
+    tensor.inverses.emplace_back(place_, scales);
   }
   const MatrixSpan<float> value = parameter.value.View();
   Buffer<float> weights = CopyAt(value, Place());
@@ -189,6 +199,7 @@ TensorRow OptimizerAtPlace::RowOf(Tensor& tensor, bool takes_part) {
                       moment.Scales(),
                       reinterpret_cast<MomentRange*>(tensor.ranges[s].View().data)};
     row.plain[s] = moment.format().IsExact();
+    row.inverses[s] = tensor.inverses[s].View().data;
     const size_t parts = (parameter.Elements() + kMomentLossPart - 1) / kMomentLossPart;
     if (!tensor.losses.View().Empty()) row.losses[s] = At<MomentLoss>(tensor.losses) + s * parts;
   }
@@ -247,14 +258,18 @@ void OptimizerAtPlace::JoinSums(const StepArguments& args, uint32_t first, uint3
   runner_->Run(TotalKernel{args, first}, size_t{count} * args.tables.tensor_count);
 }
 
-void OptimizerAtPlace::Run(const StepArguments& args, bool measure) {
-  const size_t tensors = tensors_.size(), lanes = block_rows_.size() * kSumLanes;
+void OptimizerAtPlace::Decide(const StepArguments& args) {
+  const size_t tensors = tensors_.size();
   runner_->Run(BeginKernel{args}, tensors);
-  runner_->Run(GradientKernel{args}, lanes);
+  runner_->Run(GradientKernel{args}, block_rows_.size() * kSumLanes);
   JoinSums(args, kGradientSum, 1);
+  runner_->Run(NormKernel{args}, tensors);
   runner_->Run(DecideKernel{args}, 1);
   runner_->Run(RatesKernel{args}, tensors);
-  if (scaled_) runner_->Run(StateRangeKernel{args}, lanes);
+}
+
+void OptimizerAtPlace::Settle(const StepArguments& args) {
+  const size_t tensors = tensors_.size(), lanes = block_rows_.size() * kSumLanes;
   if (args.constants.clips_by_rms) {
     runner_->Run(RatioKernel{args}, lanes);
     JoinSums(args, kRatioSum, 1);
@@ -262,6 +277,33 @@ void OptimizerAtPlace::Run(const StepArguments& args, bool measure) {
   runner_->Run(SettleKernel{args}, tensors);
   runner_->Run(ScanKernel{args}, lanes);
   runner_->Run(JudgeKernel{args}, tensors);
+}
+
+void OptimizerAtPlace::RunBare(const StepArguments& args) {
+  const size_t lanes = block_rows_.size() * kSumLanes;
+  const size_t threads = block_rows_.size() * kBareThreads;
+  Decide(args);
+  if (scaled_) {
+    runner_->Run(BareRangeKernel{args}, threads);
+    runner_->Run(InverseKernel{args}, lanes);
+  }
+  Settle(args);
+  if (args.constants.plain_weights) {
+    runner_->Run(BareStepKernel<true>{args}, threads);
+  } else if (args.constants.update == UpdateKind::kStochastic) {
+    runner_->Run(BareDrawnStepKernel{args}, threads);
+  } else {
+    runner_->Run(BareStepKernel<false>{args}, threads);
+  }
+  if (scaled_) runner_->Run(StateScaleKernel{args}, lanes);
+  runner_->Run(FinishKernel{args}, tensors_.size());
+}
+
+void OptimizerAtPlace::Run(const StepArguments& args, bool measure) {
+  const size_t tensors = tensors_.size(), lanes = block_rows_.size() * kSumLanes;
+  Decide(args);
+  if (scaled_) runner_->Run(StateRangeKernel{args}, lanes);
+  Settle(args);
   if (measure) runner_->Run(StateLossKernel{args}, lanes);
   runner_->Run(StepKernel{args}, lanes);
   if (scaled_) runner_->Run(StateScaleKernel{args}, lanes);
@@ -278,7 +320,12 @@ void OptimizerAtPlace::Step(double learning_rate,
   StepArguments args = Arguments();
   args.learning_rate = learning_rate;
   args.step = step;
-  Run(args, measure);
+  reported_ = reports_ || measure || !args.constants.bare;
+  if (reported_) {
+    Run(args, measure);
+  } else {
+    RunBare(args);
+  }
   learning_rate_ = learning_rate;
   measured_ = measure;
   fetched_ = false;
@@ -316,7 +363,7 @@ TensorStep OptimizerAtPlace::ReportOf(size_t i, const TensorPlan& plan) const {
   TensorStep report;
   report.skipped = plan.skipped;
   report.gradient_norm = plan.gradient_norm;
-  if (!plan.moves) return report;
+  if (!plan.moves || !reported_) return report;
   report.rms = Known(constants_[0].clips_by_rms ? plan.rms : RootMean(plan.sums[kRatioSum], n));
   report.update_rms = Known(RootMean(plan.sums[kDirectionSum], n));
   report.max_update = Known(static_cast<double>(std::bit_cast<float>(plan.direction_bits)));

@@ -38,6 +38,8 @@ class OptimizerAtPlace {
   void Step(double learning_rate, uint64_t step, bool measure, std::span<const uint8_t> without);
   // See Optimizer::SetOnlyWriter.
   void SetOnlyWriter(bool only_writer) { only_writer_ = only_writer; }
+  // See Optimizer::SetReports.
+  void SetReports(bool reports) { reports_ = reports; }
   // Waits for the last step and returns its result.
   const OptimizerStep& Last();
   // Returns the result as far as it was fetched.
@@ -59,6 +61,7 @@ class OptimizerAtPlace {
     size_t elements;
     std::vector<MomentStore> moments;  // m, v
     std::vector<Buffer<uint32_t>> ranges;
+    std::vector<Buffer<float>> inverses;  // one per range, if bare kernels serve the moments
     UpdateState update;
     Buffer<uint8_t> losses;
   };
@@ -69,6 +72,11 @@ class OptimizerAtPlace {
   void Upload(bool measure, std::span<const uint8_t> without);
   StepArguments Arguments();
   void Run(const StepArguments& args, bool measure);
+  void RunBare(const StepArguments& args);
+  // Runs the kernels that decide on the step, up to the ranges of new states.
+  void Decide(const StepArguments& args);
+  // Runs those that decide on each tensor.
+  void Settle(const StepArguments& args);
   void StepApart(uint64_t step);  // the weights of rules that search
   void JoinSums(const StepArguments& args, uint32_t first, uint32_t count);
   TensorStep ReportOf(size_t tensor, const TensorPlan& plan) const;
@@ -90,7 +98,8 @@ class OptimizerAtPlace {
   Buffer<double> lanes_, block_sums_;
   Buffer<float> directions_;
   bool scaled_ = false;  // a moment has scales
-  bool only_writer_ = false;
+  bool only_writer_ = false, reports_ = true;
+  bool reported_ = false;  // the last step was taken with its report
   bool measured_ = false, fetched_ = true;
   std::vector<UpdateOutcome> apart_;  // outcomes of rules that search
   double learning_rate_ = 0;

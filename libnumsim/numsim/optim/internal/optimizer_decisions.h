@@ -48,6 +48,9 @@ struct JoinKernel {
   }
 };
 
+// Numbers that a thread loads together before it adds them in order.
+inline constexpr uint32_t kTogether = 16;
+
 // Adds the sums of a tensor's blocks, in order. A thread per sum and tensor.
 struct TotalKernel {
   StepArguments args;
@@ -62,17 +65,43 @@ struct TotalKernel {
         args.tables.block_sums + sum * args.tables.block_count + row.first_block;
     double total = 0;
     uint32_t b = 0;
-    for (; b + 8 <= row.blocks; b += 8) {
-      double next[8];
-      for (unsigned k = 0; k < 8; ++k) next[k] = blocks[b + k];
-      for (unsigned k = 0; k < 8; ++k) total += next[k];
+    double next[kTogether], later[kTogether];
+    const auto load = [&](uint32_t from, double(&x)[kTogether]) {
+      NUMSIM_UNROLL
+      for (uint32_t k = 0; k < kTogether; ++k) {
+        const uint32_t at = from + k < row.blocks ? from + k : row.blocks - 1;
+        x[k] = blocks[at];
+        if (from + k >= row.blocks) x[k] = 0;  // sums are never -0
+      }
+    };
+    if (row.blocks != 0) load(0, next);
+    for (; b < row.blocks; b += kTogether) {
+      load(b + kTogether, later);
+      NUMSIM_UNROLL
+      for (uint32_t k = 0; k < kTogether; ++k) {
+        total += next[k];
+        next[k] = later[k];
+      }
     }
-    for (; b < row.blocks; ++b) total += blocks[b];
     args.tables.plans[tensor].sums[sum] = total;
   }
 };
 
-// Decides, in one thread, which tensors take the step, and by which factor gradients are multiplied.
+// Finds the norm of a tensor's gradient, and skips the tensor if that is not finite.
+struct NormKernel {
+  StepArguments args;
+
+  template <class Env>
+  NUMSIM_HOST_DEVICE void Run(size_t tensor) const {
+    TensorPlan& plan = args.tables.plans[tensor];
+    if (plan.skipped) return;
+    const double norm = sqrt(plan.sums[kGradientSum]) / args.tables.step->scaler.scale;
+    plan.skipped = !(norm < kGradientNormLimit);  // also for NaN
+    plan.gradient_norm = plan.skipped ? HUGE_VAL : norm;
+  }
+};
+
+// Decides, in one thread, whether the step is taken, and by which factor gradients are multiplied.
 struct DecideKernel {
   StepArguments args;
 
@@ -84,17 +113,22 @@ struct DecideKernel {
     const double scale = plan.scaler.scale;
     plan.loss_scale = scale;
     double square = 0;
-    for (uint32_t i = 0; i < args.tables.tensor_count; ++i) {
-      TensorPlan& tensor = args.tables.plans[i];
-      if (tensor.skipped) continue;
-      tensor.gradient_norm = sqrt(tensor.sums[kGradientSum]) / scale;
-      if (tensor.gradient_norm < kGradientNormLimit) {  // false for NaN
-        square += tensor.sums[kGradientSum];
-        continue;
+    for (uint32_t begin = 0; begin < args.tables.tensor_count; begin += kTogether) {
+      double next[kTogether];
+      bool infinite[kTogether];
+      NUMSIM_UNROLL
+      for (uint32_t k = 0; k < kTogether; ++k) {
+        const uint32_t last = args.tables.tensor_count - 1;
+        const TensorPlan& tensor = args.tables.plans[begin + k < last ? begin + k : last];
+        next[k] = tensor.sums[kGradientSum];
+        if (tensor.skipped || begin + k > last) next[k] = 0;
+        infinite[k] = tensor.gradient_norm == HUGE_VAL;
       }
-      tensor.gradient_norm = HUGE_VAL;
-      tensor.skipped = true;
-      plan.finite = false;
+      NUMSIM_UNROLL
+      for (uint32_t k = 0; k < kTogether; ++k) {
+        square += next[k];
+        plan.finite = plan.finite && !infinite[k];
+      }
     }
     plan.gradient_norm = sqrt(square) / scale;
     plan.skipped = !UpdateLossScale(constants.scaler, plan.finite, plan.scaler);

@@ -34,6 +34,7 @@ struct DirectionLanes {
   HWY_INLINE V Add(V a, V b) const { return hn::Add(a, b); }
   HWY_INLINE V Mul(V a, V b) const { return hn::Mul(a, b); }
   HWY_INLINE V Div(V a, V b) const { return hn::Div(a, b); }
+  HWY_INLINE V DivBy(V a, float b) const { return hn::Div(a, Set(b)); }
   HWY_INLINE V Sqrt(V a) const { return hn::Sqrt(a); }
   HWY_INLINE V Neg(V a) const { return hn::Neg(a); }
   HWY_INLINE M Lt(V a, V b) const { return hn::Lt(a, b); }

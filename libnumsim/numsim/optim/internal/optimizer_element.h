@@ -17,6 +17,7 @@ struct ElementLanes {
   NUMSIM_INLINE float Add(float a, float b) const { return a + b; }
   NUMSIM_INLINE float Mul(float a, float b) const { return a * b; }
   NUMSIM_INLINE float Div(float a, float b) const { return a / b; }
+  NUMSIM_INLINE float DivBy(float a, float b) const { return a / b; }
   NUMSIM_INLINE float Sqrt(float a) const { return sqrtf(a); }
   NUMSIM_INLINE float Neg(float a) const { return -a; }
   NUMSIM_INLINE bool Lt(float a, float b) const { return a < b; }
@@ -43,6 +44,21 @@ struct StepElement {
   float direction = 0;
   float ratio = 0;  // enters DirectionSums::ratio_square
 };
+
+// Returns the update that a weight takes: the direction with weight decay.
+NUMSIM_INLINE float DecayedDirection(
+    UpdateKind kind, float direction, float decay, float weight, ElementState state) {
+  if (decay == 0) return direction;
+  const double u = static_cast<double>(direction), d = static_cast<double>(decay);
+  if (kind == UpdateKind::kKahan) {
+    return DecayedCompensated(u, d, static_cast<double>(weight), static_cast<double>(state.value));
+  }
+  if (kind == UpdateKind::kMasterFp32) weight = state.value;
+  if (kind == UpdateKind::kSplitMaster) {
+    weight = JoinMaster(weight, static_cast<uint16_t>(state.word));
+  }
+  return DecayedElement(u, d, static_cast<double>(weight));
+}
 
 // Computes elements of one tensor, in ascending order. kPlain: all states are float32.
 template <DirectionKind kKind, bool kPlain>
@@ -151,18 +167,7 @@ class TensorElements {
 
   // Returns the update that the weight takes: the direction with weight decay.
   NUMSIM_INLINE float Decayed(const RawElement& raw, float direction) const {
-    if (decay_ == 0) return direction;
-    const double u = static_cast<double>(direction), decay = static_cast<double>(decay_);
-    if (constants_.update == UpdateKind::kKahan) {
-      return DecayedCompensated(
-          u, decay, static_cast<double>(raw.weight), static_cast<double>(raw.update.value));
-    }
-    float weight = raw.weight;
-    if (constants_.update == UpdateKind::kMasterFp32) weight = raw.update.value;
-    if (constants_.update == UpdateKind::kSplitMaster) {
-      weight = JoinMaster(weight, static_cast<uint16_t>(raw.update.word));
-    }
-    return DecayedElement(u, decay, static_cast<double>(weight));
+    return DecayedDirection(constants_.update, direction, decay_, raw.weight, raw.update);
   }
 
   template <class Env>
@@ -211,10 +216,9 @@ struct WeightStep {
   uint16_t* words;
 };
 
-// Takes the naive step of a float32 weight.
-NUMSIM_INLINE float NextPlainWeight(const WeightStep& step, float w, float u, bool& beyond) {
+// Returns the float32 weight after a naive step.
+NUMSIM_INLINE float NextPlainWeight(const WeightStep& step, float w, float u) {
   constexpr float kGreatest = 0x1.fffffep127f;
-  beyond = WantedBeyond(step, step.learning_rate, w, u);
   const float sum = w + step.learning_rate * u;
   return sum < -kGreatest ? -kGreatest : sum > kGreatest ? kGreatest : sum;
 }

@@ -45,6 +45,12 @@ NUMSIM_INLINE void StoreLane(const StepTables& tables, const BlockLane& at, Step
 NUMSIM_INLINE uint32_t MagnitudeBitsOf(float x) { return std::bit_cast<uint32_t>(x) & 0x7FFFFFFFu; }
 NUMSIM_INLINE uint32_t Greater(uint32_t a, uint32_t b) { return a > b ? a : b; }
 
+// Returns sum + x^2. The square is exact in float64, so that a fused operation rounds as two do.
+NUMSIM_INLINE double AddSquare(float x, double sum) {
+  const double value = static_cast<double>(x);
+  return fma(value, value, sum);
+}
+
 // Sums the squares of the gradients as given, and finds the greatest weights and states of the
 // update rule, unless they are known.
 struct GradientKernel {
@@ -80,8 +86,7 @@ struct GradientKernel {
       NUMSIM_UNROLL
       for (unsigned k = 0; k < kTileSteps; ++k) {
         weights = Greater(weights, MagnitudeBitsOf(w[k]));
-        const double value = static_cast<double>(g[k]);
-        square += value * value;  // beyond the end it adds +0
+        square = AddSquare(g[k], square);  // beyond the end it adds +0
       }
     }
     StoreLane(args.tables, at, kGradientSum, square);
@@ -102,8 +107,7 @@ struct GradientKernel {
       }
       NUMSIM_UNROLL
       for (unsigned k = 0; k < kTileSteps; ++k) {
-        const double value = static_cast<double>(g[k]);
-        square += value * value;
+        square = AddSquare(g[k], square);
       }
     }
     StoreLane(args.tables, at, kGradientSum, square);

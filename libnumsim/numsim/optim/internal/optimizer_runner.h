@@ -5,6 +5,7 @@
 #include <memory>
 
 #include "numsim/backend/matrix.h"
+#include "numsim/optim/internal/optimizer_bare_step_kernel.h"
 #include "numsim/optim/internal/optimizer_decisions.h"
 #include "numsim/optim/internal/optimizer_state_kernels.h"
 #include "numsim/optim/internal/optimizer_step_kernel.h"
@@ -19,6 +20,7 @@ class KernelRunner {
   virtual void Run(const GradientKernel& kernel, size_t threads) = 0;
   virtual void Run(const JoinKernel& kernel, size_t threads) = 0;
   virtual void Run(const TotalKernel& kernel, size_t threads) = 0;
+  virtual void Run(const NormKernel& kernel, size_t threads) = 0;
   virtual void Run(const DecideKernel& kernel, size_t threads) = 0;
   virtual void Run(const RatesKernel& kernel, size_t threads) = 0;
   virtual void Run(const StateRangeKernel& kernel, size_t threads) = 0;
@@ -29,10 +31,16 @@ class KernelRunner {
   virtual void Run(const StateLossKernel& kernel, size_t threads) = 0;
   virtual void Run(const StepKernel& kernel, size_t threads) = 0;
   virtual void Run(const StateScaleKernel& kernel, size_t threads) = 0;
+  virtual void Run(const BareRangeKernel& kernel, size_t threads) = 0;
+  virtual void Run(const InverseKernel& kernel, size_t threads) = 0;
+  virtual void Run(const BareStepKernel<true>& kernel, size_t threads) = 0;
+  virtual void Run(const BareStepKernel<false>& kernel, size_t threads) = 0;
+  virtual void Run(const BareDrawnStepKernel& kernel, size_t threads) = 0;
   virtual void Run(const FinishKernel& kernel, size_t threads) = 0;
 };
 
-// A runner that calls launch(kernel, threads), with a StepKernelOf in place of a StepKernel.
+// A runner that calls launch(kernel, threads), with a StepKernelOf in place of a StepKernel, and a
+// BareKernelOf in place of a bare kernel.
 template <class Launch>
 class LaunchingRunner : public KernelRunner {
  public:
@@ -42,6 +50,7 @@ class LaunchingRunner : public KernelRunner {
   void Run(const GradientKernel& kernel, size_t threads) override { launch_(kernel, threads); }
   void Run(const JoinKernel& kernel, size_t threads) override { launch_(kernel, threads); }
   void Run(const TotalKernel& kernel, size_t threads) override { launch_(kernel, threads); }
+  void Run(const NormKernel& kernel, size_t threads) override { launch_(kernel, threads); }
   void Run(const DecideKernel& kernel, size_t threads) override { launch_(kernel, threads); }
   void Run(const RatesKernel& kernel, size_t threads) override { launch_(kernel, threads); }
   void Run(const StateRangeKernel& kernel, size_t threads) override { launch_(kernel, threads); }
@@ -54,9 +63,23 @@ class LaunchingRunner : public KernelRunner {
     WithStepKernel(kernel, [&](const auto& step) { launch_(step, threads); });
   }
   void Run(const StateScaleKernel& kernel, size_t threads) override { launch_(kernel, threads); }
+  void Run(const BareRangeKernel& kernel, size_t threads) override { RunBare(kernel, threads); }
+  void Run(const InverseKernel& kernel, size_t threads) override { launch_(kernel, threads); }
+  void Run(const BareStepKernel<true>& kernel, size_t threads) override {
+    RunBare(kernel, threads);
+  }
+  void Run(const BareStepKernel<false>& kernel, size_t threads) override {
+    RunBare(kernel, threads);
+  }
+  void Run(const BareDrawnStepKernel& kernel, size_t threads) override { RunBare(kernel, threads); }
   void Run(const FinishKernel& kernel, size_t threads) override { launch_(kernel, threads); }
 
  private:
+  template <class Kernel>
+  void RunBare(const Kernel& kernel, size_t threads) {
+    WithBareKernel(kernel, [&](const auto& one) { launch_(one, threads); });
+  }
+
   Launch launch_;
 };
 

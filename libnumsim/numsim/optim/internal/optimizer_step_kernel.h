@@ -76,7 +76,8 @@ struct StepKernel {
       bool beyond = false;
       float after = 0;
       if constexpr (kPlainWeights) {
-        after = NextPlainWeight(step, raw.weight, update, beyond);
+        beyond = WantedBeyond(step, step.learning_rate, raw.weight, update);
+        after = NextPlainWeight(step, raw.weight, update);
       } else {
         const uint32_t draw = draws_weights ? weights.At(k) : 0;
         after = NextWeight(constants.update, step, i, raw.weight, update, raw.update, draw, beyond);

@@ -31,8 +31,11 @@ struct StepConstants {
   double weight_decay, clip_norm;
   LossScalerConfig scaler;
   uint64_t moment_seed, update_seed;
-  MomentCodec codecs[2];  // m, v
-  bool plain_moments;     // both codecs are fp32
+  MomentCodec codecs[2];   // m, v
+  bool plain_moments;      // both codecs are fp32
+  bool bare;               // bare kernels serve the optimiser (optimizer_bare_kernels.h)
+  bool fp8_moments;        // bare kernels: IsFp8 holds for all codecs that are used
+  uint8_t block_shift[2];  // bare kernels: binary logarithm of a codec's block
   // The update rule, and the rounding that it needs.
   UpdateKind update;
   bool plain_weights;  // naive steps of fp32
@@ -54,6 +57,7 @@ struct TensorRow {
   float* values = nullptr;    // of the update rule
   uint16_t* words = nullptr;  // of the update rule
   float* direction = nullptr;
+  float* inverses[2] = {nullptr, nullptr};     // bare kernels: factors of the states to be stored
   MomentLoss* losses[2] = {nullptr, nullptr};  // per part of kMomentLossPart elements
   uint64_t n = 0;
   uint32_t first_block = 0, blocks = 0;

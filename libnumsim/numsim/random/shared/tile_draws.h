@@ -61,7 +61,20 @@ class TileDraws {
   NUMSIM_HOST_DEVICE TileDraws(RandomStream random, int bits, size_t first, unsigned lane)
       : field_(bits, first),
         even_(RandomBlock(random, field_.Block() + lane)),
-        odd_(RandomBlock(random, field_.Block() + lane + 8)) {}
+        odd_(RandomBlock(random, field_.Block() + lane + 8)),
+        empty_(false) {}
+
+  // Becomes TileDraws(random, bits, first, lane). Computes no words that it has, which must be of the
+  // same stream, bits and lane.
+  NUMSIM_HOST_DEVICE void MoveTo(RandomStream random, int bits, size_t first, unsigned lane) {
+    const ChunkField field(bits, first);
+    const bool has_words = !empty_ && field.Block() == field_.Block();
+    field_ = field;
+    if (has_words) return;
+    even_ = RandomBlock(random, field.Block() + lane);
+    odd_ = RandomBlock(random, field.Block() + lane + 8);
+    empty_ = false;
+  }
 
   // Returns R of element k.
   NUMSIM_HOST_DEVICE uint32_t At(unsigned k) const {
@@ -71,6 +84,7 @@ class TileDraws {
  private:
   ChunkField field_;
   PhiloxCounter even_ = {}, odd_ = {};
+  bool empty_ = true;
 };
 
 // The random bits of elements first + lane + 16 k, k = 0 .. 3. Requires first % 64 == 0 and

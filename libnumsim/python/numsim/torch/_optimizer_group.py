@@ -46,6 +46,8 @@ class Group:
         self.saved = None  # (steps, pieces) with which the next core starts
         self._last = {}  # None: ask the core
         self.values = {}  # {index: float32 tensor on a device whose memory the core uses}
+        self.reports = False  # the core tells how each step moved each tensor, which takes a device time
+        self._versions = {}  # {index: PyTorch's count of writes after the last step}
         self.taking_part = [False] * len(params)
         self._let_in()
 
@@ -99,7 +101,7 @@ class Group:
     def _make_core(self, saved, had_state):
         """A core that continues from a state, in which the parameters `had_state` have theirs."""
         core = new_core(self.settings, self.seed % (1 << 64), self.context)
-        self.values = {}
+        self.values, self._versions = {}, {}
         for i, p in enumerate(self.params):
             # A parameter that takes no part here has no elements, and the others keep their numbers.
             whole = self.owners.whole(i, p) if self.taking_part[i] else None
@@ -177,7 +179,7 @@ class Group:
         if not moving:
             self._last = {"skipped": True, "finite": True, "gradient_norm": 0.0}
             return
-        self.core.step(lr, self._gradients(moving))
+        self.core.step(lr, self._gradients(moving), self.reports, not self._written_elsewhere())
         self._last = None
         for i in moving:
             self._show(i)
@@ -202,6 +204,14 @@ class Group:
                 found[str(i)] = self._shown(_packed(gradient), i)
         return found
 
+    def _written_elsewhere(self):
+        """Whether somebody else has written parameters on a device, as far as PyTorch counts that.
+
+        It does not count what is written through `.data`.
+        """
+        return any(self._is_in_place(i) and self._versions.get(i) != self.params[i]._version
+                   for i in self.values)  # fmt: skip
+
     def _show(self, i):
         """Makes PyTorch see what a step has written."""
         p = self.params[i]
@@ -210,6 +220,7 @@ class Group:
             self.owners.give(i, torch.from_numpy(held).view(p.shape) if self._is_here(i) else None)
         elif self._is_in_place(i):
             torch.autograd.graph.increment_version(p)
+            self._versions[i] = p._version
         else:
             self.owners.give(i, self.values[i])
 

@@ -40,6 +40,11 @@ class ConfiguredOptimizer(AdamW):
     def _settings_of(self, group):
         return {**self._keys, **super()._settings_of(group)}
 
+    def _new_group(self, *arguments):
+        group = super()._new_group(*arguments)
+        group.reports = True  # for `numbers`
+        return group
+
     def numbers(self) -> _core.StepNumbers:
         """Returns the numbers of the last step. Waits for a device."""
         numbers = self._groups[0].core.numbers()
