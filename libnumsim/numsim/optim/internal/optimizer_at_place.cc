@@ -84,7 +84,7 @@ StepConstants ConstantsOf(const OptimizerConfig& config,
       .update = config.update.kind,
       .plain_weights = config.update.kind == UpdateKind::kNaive && format == kFp32,
       .rule = MakeStepRule(stochastic ? own : WeightPlan(format)),
-      .own = own,
+      .own = MakeStepRule(own),
       .largest = MaxFinite(format)};
 }
 

@@ -208,7 +208,7 @@ class TensorElements {
 // The arrays and constants of a tensor's weights, for the rules of element_rules.h.
 struct WeightStep {
   const StepRule& rule;
-  const EncodePlan& own;
+  const StepRule& own;
   float largest;
   double limit;
   float learning_rate;

@@ -40,7 +40,7 @@ struct StepConstants {
   UpdateKind update;
   bool plain_weights;  // naive steps of fp32
   StepRule rule;       // Q; stochastic: SR
-  EncodePlan own;      // kahan: Qc
+  StepRule own;        // kahan: Qc
   float largest;       // of the weights' format
 };
 
