@@ -82,16 +82,23 @@ struct InverseKernel {
     for (int s = 0; s < 2; ++s) {
       const MomentCodec& codec = args.constants.codecs[s];
       if (at.row.inverses[s] == nullptr || at.row.plain[s]) continue;
-      const size_t begin = codec.has_blocks ? at.begin >> args.constants.block_shift[s] : at.block;
-      const size_t block = codec.has_blocks ? codec.block : at.row.n;
-      if (at.begin != begin * block) continue;  // the scale began in an earlier block
-      const size_t end = codec.has_blocks
-                             ? (at.begin + at.count + block - 1) >> args.constants.block_shift[s]
-                             : begin + 1;
-      for (size_t number = begin + at.lane; number < end; number += kSumLanes) {
-        at.row.inverses[s][number] = NextScale(codec, at.row.moments[s].ranges[number]).inverse;
+      if (!codec.has_blocks) {
+        if (at.begin == 0 && at.lane == 0) Store(at.row, s, 0);
+        continue;
+      }
+      const uint8_t shift = args.constants.block_shift[s];
+      const size_t end = (at.begin + at.count + codec.block - 1) >> shift;
+      for (size_t number = ((at.begin + codec.block - 1) >> shift) + at.lane; number < end;
+           number += kSumLanes) {
+        Store(at.row, s, number);
       }
     }
+  }
+
+ private:
+  NUMSIM_INLINE void Store(const TensorRow& row, int s, size_t number) const {
+    const MomentRange& range = row.moments[s].ranges[number];
+    row.inverses[s][number] = NextScale(args.constants.codecs[s], range).inverse;
   }
 };
 

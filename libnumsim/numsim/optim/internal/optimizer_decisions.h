@@ -49,7 +49,7 @@ struct JoinKernel {
 };
 
 // Numbers that a thread loads together before it adds them in order.
-inline constexpr uint32_t kTogether = 16;
+inline constexpr uint32_t kTogether = 32;
 
 // Adds the sums of a tensor's blocks, in order. A thread per sum and tensor.
 struct TotalKernel {

@@ -97,18 +97,19 @@ struct GradientKernel {
 
  private:
   NUMSIM_INLINE void SumSquares(const BlockLane& at) const {
+    constexpr unsigned kSteps = 2 * kTileSteps;
+    const float* const gradient = at.row.gradient + at.begin;
     double square = 0;
-    for (unsigned tile = 0; tile < at.count; tile += kTileElements) {
-      float g[kTileSteps];
+    NUMSIM_ROLL
+    for (unsigned first = at.lane; first < at.count; first += kSteps * kSumLanes) {
+      float g[kSteps];
       NUMSIM_UNROLL
-      for (unsigned k = 0; k < kTileSteps; ++k) {
-        const unsigned i = tile + k * kSumLanes + at.lane;
-        g[k] = i < at.count ? at.row.gradient[at.begin + i] : 0.0f;
+      for (unsigned k = 0; k < kSteps; ++k) {
+        const unsigned i = first + k * kSumLanes;
+        g[k] = i < at.count ? gradient[i] : 0.0f;
       }
       NUMSIM_UNROLL
-      for (unsigned k = 0; k < kTileSteps; ++k) {
-        square = AddSquare(g[k], square);
-      }
+      for (unsigned k = 0; k < kSteps; ++k) square = AddSquare(g[k], square);
     }
     StoreLane(args.tables, at, kGradientSum, square);
   }
