@@ -1,6 +1,7 @@
 // Kernels as plain C++. A kernel is a struct with its arguments and a member
 //   template <class Env> void Run(size_t thread) const
-// that does the work of one thread. Env has what threads need of one another:
+// that does the work of one thread. A member kBlocksTogether, if there is one, is the number of blocks of
+// threads for which a multiprocessor must have registers at once. Env has what threads need of one another:
 //   RaiseTo(p, x), LowerTo(p, x), FlipBits(p, x)   *p = max(*p, x), min(*p, x), *p ^ x
 //   RaiseToTogether(p, x)   RaiseTo(p, x); threads 32 k to 32 k + 31 all call it, and those with
 //                           x > 0 with the same p

@@ -98,8 +98,15 @@ struct DeviceThreads {
   }
 };
 
+// The blocks of threads for which a multiprocessor must have registers at once.
+template <class Kernel>
+constexpr int BlocksTogether() {
+  if constexpr (requires { Kernel::kBlocksTogether; }) return Kernel::kBlocksTogether;
+  return 1;
+}
+
 template <int kThreads, class Kernel>
-__global__ void __launch_bounds__(kThreads)
+__global__ void __launch_bounds__(kThreads, BlocksTogether<Kernel>())
     RunKernel(const __grid_constant__ Kernel kernel, size_t threads) {
   const size_t thread = static_cast<size_t>(blockIdx.x) * kThreads + threadIdx.x;
   if (thread < threads) kernel.template Run<DeviceThreads>(thread);

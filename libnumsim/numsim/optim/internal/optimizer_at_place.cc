@@ -255,7 +255,8 @@ StepArguments OptimizerAtPlace::Arguments() {
 
 void OptimizerAtPlace::JoinSums(const StepArguments& args, uint32_t first, uint32_t count) {
   runner_->Run(JoinKernel{args, first}, size_t{count} * args.tables.block_count);
-  runner_->Run(TotalKernel{args, first}, size_t{count} * args.tables.tensor_count);
+  runner_->Run(TotalKernel{args, first},
+               TotalKernel::kThreadsPerSum * size_t{count} * args.tables.tensor_count);
 }
 
 void OptimizerAtPlace::Decide(const StepArguments& args) {

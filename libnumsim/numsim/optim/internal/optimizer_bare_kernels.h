@@ -14,6 +14,7 @@ namespace numsim {
 
 // Finds the greatest magnitudes of the new states, from which their scales follow.
 struct BareRangeKernel {
+  static constexpr int kBlocksTogether = 8;
   StepArguments args;
 
   template <class Env, DirectionKind kKind, BareStates kStored>
@@ -105,6 +106,7 @@ struct InverseKernel {
 // A kernel for one kind of optimiser and storage of states.
 template <class Kernel, DirectionKind kKind, BareStates kStored>
 struct BareKernelOf {
+  static constexpr int kBlocksTogether = kStored == BareStates::kAny ? 1 : Kernel::kBlocksTogether;
   Kernel kernel;
 
   template <class Env>

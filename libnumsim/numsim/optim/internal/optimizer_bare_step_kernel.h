@@ -57,6 +57,7 @@ struct BareStep {
 // of float32 weights.
 template <bool kPlain>
 struct BareStepKernel {
+  static constexpr int kBlocksTogether = kPlain ? 6 : 1;
   StepArguments args;
 
   template <class Env, DirectionKind kKind, BareStates kStored>
@@ -175,6 +176,7 @@ struct BareStepKernel {
 // Takes the step of weights that are rounded stochastically: a thread takes every eighth of 64
 // elements, whose random bits two blocks of random words hold (TileDraws).
 struct BareDrawnStepKernel {
+  static constexpr int kBlocksTogether = 1;
   StepArguments args;
 
   template <class Env, DirectionKind kKind, BareStates kStored>

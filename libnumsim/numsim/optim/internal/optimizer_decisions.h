@@ -51,38 +51,32 @@ struct JoinKernel {
 // Numbers that a thread loads together before it adds them in order.
 inline constexpr uint32_t kTogether = 32;
 
-// Adds the sums of a tensor's blocks, in order. A thread per sum and tensor.
+// Adds the sums of a tensor's blocks, in order: a thread per sum and tensor, and 31 idle ones, because
+// a warp would load the numbers of its threads one after the other.
 struct TotalKernel {
+  static constexpr size_t kThreadsPerSum = 32;
   StepArguments args;
   uint32_t first;
 
   template <class Env>
   NUMSIM_HOST_DEVICE void Run(size_t thread) const {
-    const size_t sum = first + thread / args.tables.tensor_count;
-    const size_t tensor = thread % args.tables.tensor_count;
+    if (thread % kThreadsPerSum != 0) return;
+    const size_t number = thread / kThreadsPerSum;
+    const size_t sum = first + number / args.tables.tensor_count;
+    const size_t tensor = number % args.tables.tensor_count;
     const TensorRow& row = args.tables.rows[tensor];
     const double* const blocks =
         args.tables.block_sums + sum * args.tables.block_count + row.first_block;
     double total = 0;
     uint32_t b = 0;
-    double next[kTogether], later[kTogether];
-    const auto load = [&](uint32_t from, double(&x)[kTogether]) {
+    for (; b + kTogether <= row.blocks; b += kTogether) {
+      double next[kTogether];
       NUMSIM_UNROLL
-      for (uint32_t k = 0; k < kTogether; ++k) {
-        const uint32_t at = from + k < row.blocks ? from + k : row.blocks - 1;
-        x[k] = blocks[at];
-        if (from + k >= row.blocks) x[k] = 0;  // sums are never -0
-      }
-    };
-    if (row.blocks != 0) load(0, next);
-    for (; b < row.blocks; b += kTogether) {
-      load(b + kTogether, later);
+      for (uint32_t k = 0; k < kTogether; ++k) next[k] = blocks[b + k];
       NUMSIM_UNROLL
-      for (uint32_t k = 0; k < kTogether; ++k) {
-        total += next[k];
-        next[k] = later[k];
-      }
+      for (uint32_t k = 0; k < kTogether; ++k) total += next[k];
     }
+    for (; b < row.blocks; ++b) total += blocks[b];
     args.tables.plans[tensor].sums[sum] = total;
   }
 };

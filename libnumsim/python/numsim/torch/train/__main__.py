@@ -139,7 +139,10 @@ def _device(text):
         device = None
     if device is None or device.type not in ("cpu", "cuda"):
         raise ValueError(f"--device: expected cpu, cuda or cuda:N, found {text!r}")
-    if device.type == "cuda" and (device.index or 0) >= torch.cuda.device_count():
+    if device.type != "cuda":
+        return device
+    device = torch.device("cuda", device.index or 0)  # PyTorch wants a number where it is chosen
+    if device.index >= torch.cuda.device_count():
         raise ValueError(f"--device {text}: PyTorch finds {torch.cuda.device_count()} CUDA devices")
     return device
 
