@@ -242,7 +242,39 @@ def first_call(clock, call):
     return time.perf_counter() - began
 
 
-def measure_steps(name, device, seconds, chosen):
+def costliest(step, device, count):
+    """Returns (milliseconds, calls, name) of the kernels on which a step spends most time.
+
+    On the CPU, of PyTorch's operations. Then come the sum of all and the time of the step by the clock.
+    """
+    kinds = torch.profiler.ProfilerActivity
+    activities = [kinds.CPU] + ([kinds.CUDA] if device.type == "cuda" else [])
+    step()
+    Clock(device).wait()
+    with torch.profiler.profile(activities=activities) as profile:
+        begin = time.perf_counter()
+        step()
+        Clock(device).wait()
+        all_of_it = (time.perf_counter() - begin) * 1e3
+    wanted = getattr(torch.autograd.DeviceType, device.type.upper())
+    spent = {}
+    for event in profile.events():
+        if event.device_type == wanted:
+            own = event.self_device_time_total if wanted.name == "CUDA" else event.self_cpu_time_total
+            before, calls = spent.get(event.name, (0, 0))
+            spent[event.name] = before + own / 1e3, calls + 1
+    most = sorted(((ms, calls, kernel) for kernel, (ms, calls) in spent.items()), reverse=True)
+    total = sum(ms for ms, *_ in most), sum(calls for _, calls, _ in most), "all kernels"
+    return [*most[:count], total, (all_of_it, 1, "the step, profiled")]
+
+
+def print_profile(row, step, device, count):
+    print(f"\n{row}:")
+    for ms, calls, kernel in costliest(step, device, count):
+        print(f"  {ms:9.3f} ms {calls:5}  {kernel[:110]}")
+
+
+def measure_steps(name, device, seconds, chosen, profiled=0):
     clock = Clock(device)
     layers, width, heads, vocabulary, batch, length = MODELS[name]
     print(f"Whole steps, Llama {layers} x {width}, vocabulary {vocabulary}, "
@@ -261,6 +293,8 @@ def measure_steps(name, device, seconds, chosen):
         rate = f"{batch * length / middle:,.0f}"
         table.add(row, f"{middle:.2f}", f"{min(found):.2f}", f"{ratio:.3f}", rate, waits,
                   f"{first:.0f}", grown)  # fmt: skip
+        if profiled:
+            print_profile(row, step, device, profiled)
 
     base = Step(name, None, None, device)
     first = first_call(clock, base)
@@ -322,6 +356,8 @@ def main():
     parser.add_argument("--whole", action="store_true",
         help="compile whole models, which takes minutes and lets blocks share kernels")  # fmt: skip
     parser.add_argument("--seconds", type=float, default=4, help="of rounds per row (default: 4)")
+    parser.add_argument("--profile", type=int, default=0, metavar="N",
+        help="also list the N kernels on which each row's step spends most time")  # fmt: skip
     options = parser.parse_args()
     device = torch.device(options.device)
     if device.type == "cuda" and not torch.cuda.is_available():
@@ -335,7 +371,7 @@ def main():
         measure_optimizers(options.models[0], device, options.seconds)
     if "step" in options.part:
         for name in options.models:
-            measure_steps(name, device, options.seconds, options.layers)
+            measure_steps(name, device, options.seconds, options.layers, options.profile)
 
 
 if __name__ == "__main__":
