@@ -29,7 +29,7 @@ class Pair {
   }
 
   // Takes steps with gradients whose elements are all `value`.
-  void ConstantSteps(uint64_t begin, uint64_t end, float value) {
+  void ConstantSteps(uint64_t begin, uint64_t end, float value, double rate = 1e-2) {
     for (ParameterList<float>* list : {&host_list_, &list_}) {
       for (Parameter<float>& parameter : *list) {
         std::ranges::fill(parameter.gradient.Span(), value);
@@ -37,8 +37,8 @@ class Pair {
     }
     for (uint64_t step = begin; step < end && !testing::Test::HasFailure(); ++step) {
       SCOPED_TRACE(of_.name + ", step " + std::to_string(step));
-      const OptimizerStep& expected = host_->Step(1e-2, step, of_.measure);
-      there_->Step(1e-2, step, of_.measure, {});
+      const OptimizerStep& expected = host_->Step(rate, step, of_.measure);
+      there_->Step(rate, step, of_.measure, {});
       ExpectSameStep(there_->Last(), expected, reports_);
       ExpectSameWeights();
     }
@@ -175,6 +175,24 @@ TEST(OptimizerKernels, MomentsThatOverflowStopTheWeights) {
     if (HasFailure()) return;
     const UpdateStatus status = pair.there().Last().tensors[0].weights.status;
     EXPECT_EQ(status == UpdateStatus::kNonfinite, std::string(kind) == "sgd");
+  }
+}
+
+// What a step finds without its report must tell the next one that an update is not finite: the weights
+// change sign and grow ninefold at each step, until their decay overflows.
+TEST(OptimizerKernels, WeightsThatDecayTooFarStayWithoutReports) {
+  for (const char* const weights : {"fp32", "bf16"}) {
+    OptimizerCase each{weights, {}, {}};
+    each.config.kind = ParseOptimizerKind("sgd");
+    each.config.beta1 = 0;
+    each.config.weights = ParseFormat(weights);
+    each.config.weight_decay = 10;
+    each.config.decay_filter = DecayFilter::kAll;
+    Pair pair(each, false);
+    pair.there().SetOnlyWriter(true);
+    pair.ConstantSteps(0, 45, 1, 1);
+    if (HasFailure()) return;
+    EXPECT_EQ(pair.host().Last().tensors[5].weights.status, UpdateStatus::kNonfinite);
   }
 }
 
