@@ -178,8 +178,8 @@ TEST(OptimizerKernels, MomentsThatOverflowStopTheWeights) {
   }
 }
 
-// What a step finds without its report must tell the next one that an update is not finite: the weights
-// change sign and grow ninefold at each step, until their decay overflows.
+// A step without its report must find what tells the next one that an update is not finite: the
+// weights change sign and grow ninefold at each step, until their decay overflows.
 TEST(OptimizerKernels, WeightsThatDecayTooFarStayWithoutReports) {
   for (const char* const weights : {"fp32", "bf16"}) {
     OptimizerCase each{weights, {}, {}};
