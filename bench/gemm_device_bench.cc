@@ -1,7 +1,8 @@
 // GEMM A B^T with the shapes of a training step on the device: tokens x inputs times outputs x
-// inputs, and weight gradients of narrow layers, whose sums run over 65,536 tokens. The time is the device's, measured by events around each launch. Counters: TFLOP/s (2
-// operations per product, also for integers) and of_bf16, the ratio to the rate of cuBLASLt's bf16
-// GEMM of the same shape, measured in this process. Codes are random. Launches rotate through
+// inputs, and weight gradients of narrow layers, whose sums run over 65,536 tokens. The time is the
+// device's, measured by events around each launch. Counters: TFLOP/s (2 operations per product, also
+// for integers) and of_bf16, the ratio to the rate of cuBLASLt's bf16 GEMM of the same shape,
+// measured in this process. Codes are random. Launches rotate through
 // several operands, so that no launch finds its operands in the cache.
 #include <benchmark/benchmark.h>
 #include <fmt/format.h>

@@ -1,8 +1,10 @@
 // Kernels as plain C++. A kernel is a struct with its arguments and a member
 //   template <class Env> void Run(size_t thread) const
-// that does the work of one thread. A member kBlocksTogether, if there is one, is the number of blocks of
-// threads for which a multiprocessor must have registers at once. Env has what threads need of one another:
-//   RaiseTo(p, x), LowerTo(p, x), FlipBits(p, x)   *p = max(*p, x), min(*p, x), *p ^ x
+// that does the work of one thread. A member kBlocksTogether, if there is one, is the number of
+// blocks of threads for which a multiprocessor must have registers at once. Env has what threads
+// need of one another, and what a device computes faster than by the general text:
+//   RaiseTo(p, x), LowerTo(p, x), FlipBits(p, x)   *p = max(*p, x), min(*p, x), *p ^ x, without
+//                           losing what other threads do to *p
 //   RaiseToTogether(p, x)   RaiseTo(p, x); threads 32 k to 32 k + 31 all call it, and those with
 //                           x > 0 with the same p
 //   kConvertsFp8            has DecodeFp8(word, e5m2, values) and EncodeFp8(values, e5m2): four
@@ -10,7 +12,7 @@
 //                           nearest even, saturating; encodes finite numbers alone
 //   DivModerate(a, b), SqrtModerate(a)   a / b, sqrt(a) rounded to nearest; a >= 2^-100 in magnitude,
 //                           a, b, and the results in 2^-119 .. 2^116
-// without losing what other threads do to *p. Threads of a launch may run in any order. A device
+// Threads of a launch may run in any order. A device
 // runs them by cuda::LaunchThreads (launch_threads_cuda.cuh), tests on the host by RunThreads.
 #pragma once
 
@@ -19,8 +21,8 @@
 #include <cstdint>
 
 // NUMSIM_UNROLL before a loop of a few rounds: its arrays stay in registers on a device.
-// NUMSIM_UNROLL_2 where two rounds together are enough, NUMSIM_ROLL before one whose code is long. Device code defines them before it includes kernels
-// (launch_threads_cuda.cuh).
+// NUMSIM_UNROLL_2 where two rounds together are enough, NUMSIM_ROLL before one whose code is long.
+// Device code defines them before it includes kernels (launch_threads_cuda.cuh).
 #ifndef NUMSIM_UNROLL
 #define NUMSIM_UNROLL
 #define NUMSIM_UNROLL_2

@@ -16,7 +16,8 @@ namespace numsim {
 
 // Moderate elements are so far from zero and infinity that quotients and roots need no look at
 // special cases: 2^-90 <= |m| < 2^45 and 2^-100 <= v < 2^35. Under a moderate step (IsModerateStep)
-// quotients lie in 2^-119 .. 2^116, and so do the rests of divisions, to their last bit.
+// quotients lie in 2^-119 .. 2^116, and the rests of divisions are exact.
+//
 // Returns less than kModerateSpan if |x| lies between 2^-least and 2^(135 - least).
 inline constexpr uint32_t kModerateSpan = 135u << 23;
 NUMSIM_INLINE uint32_t FromModerate(float x, uint32_t least) {
@@ -133,7 +134,6 @@ class BareElements {
     float gradient = 0;  // times the factor of the step
     float old[2] = {0, 0};
     float states[2] = {0, 0};
-    float direction = 0;
   };
 
   NUMSIM_INLINE bool IsWide(int s) const { return kStored == BareStates::kAny && Codec(s).wide; }

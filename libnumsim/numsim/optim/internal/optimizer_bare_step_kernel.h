@@ -232,15 +232,16 @@ struct BareDrawnStepKernel {
     const float w = row.weights[i];
     elements.Advance(row.gradient[i], e);
     maxima.TakeStates<Elements>(e);
+    float direction = 0;
     if (step.moderate && elements.FromModerateElement(e) < kModerateSpan) {
       StoreStates<true>(elements, e, row, i);
-      e.direction = elements.Direction(ModerateLanes<Env>{}, e);
+      direction = elements.Direction(ModerateLanes<Env>{}, e);
     } else {
       StoreStates<false>(elements, e, row, i);
-      e.direction = elements.Direction(ElementLanes{}, e);
+      direction = elements.Direction(ElementLanes{}, e);
     }
     if (!step.goes) return;
-    const float u = DecayedDirection(UpdateKind::kStochastic, e.direction, step.decay, w, {});
+    const float u = DecayedDirection(UpdateKind::kStochastic, direction, step.decay, w, {});
     bool beyond = false;
     const float after = StochasticRule{}.Next(step.weights, i, w, u, {}, draw, beyond);
     row.weights[i] = after;

@@ -124,16 +124,6 @@ struct SplitMasterRule {
   }
 };
 
-// Returns x rounded to the nearest value of kahan's own format.
-template <StepPath kPath>
-NUMSIM_INLINE float NearestOfOwn(const StepRule& own, double x) {
-  return NearestOfFloat64<kPath>(own, x);
-}
-template <StepPath>
-NUMSIM_INLINE float NearestOfOwn(const EncodePlan& own, double x) {
-  return RoundFloat64<RuleMode::kNearestEven>(own, x, 0);
-}
-
 // kPath, kOwnPath: those of the weights' and of the compensation's format.
 template <StepPath kPath, StepPath kOwnPath>
 struct KahanRuleOn {
@@ -152,7 +142,7 @@ struct KahanRuleOn {
                           static_cast<double>(step.learning_rate) * static_cast<double>(u);
     const float after = NearestOfFloat64<kPath>(step.rule, OddSum(before, wanted));
     const double lost = wanted - (static_cast<double>(after) - before);
-    step.values[i] = NearestOfOwn<kOwnPath>(step.own, lost);
+    step.values[i] = NearestOfFloat64<kOwnPath>(step.own, lost);
     return after;
   }
 };
@@ -175,9 +165,6 @@ struct StochasticRule {
   }
 };
 
-NUMSIM_INLINE StepPath PathOfOwn(const StepRule& own) { return own.path; }
-NUMSIM_INLINE StepPath PathOfOwn(const EncodePlan&) { return StepPath::kNearest; }
-
 struct KahanRule {
   template <class Step>
   NUMSIM_INLINE float Next(const Step& step,
@@ -189,7 +176,7 @@ struct KahanRule {
                            bool& beyond) const {
     constexpr StepPath kGrid = StepPath::kGrid, kAny = StepPath::kNearest;
     const bool on_grid = step.rule.path == kGrid;
-    if (on_grid && PathOfOwn(step.own) == kGrid) {
+    if (on_grid && step.own.path == kGrid) {
       return KahanRuleOn<kGrid, kGrid>{}.Next(step, i, w, u, state, r, beyond);
     }
     if (on_grid) return KahanRuleOn<kGrid, kAny>{}.Next(step, i, w, u, state, r, beyond);
