@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Builds, checks and times the GPU kernels on the device of this machine, in one go.
 #   bench/cuda_study.sh [OUT_DIR] [BUILD_DIR]
-# OUT_DIR (results/cuda-study) gets logs and CSV files, no folders; docs/results/cuda/README.md says
+# OUT_DIR (results/cuda-study) gets logs and CSV files, no folders; experiments/published/cuda/README.md says
 # which. BUILD_DIR holds the programs, at any depth; without it preset cuda is built.
 #
 # From the environment:

@@ -29,7 +29,7 @@ import published
 
 plt.style.use("paper.mplstyle")
 runs = {
-    name: published.read(f"docs/results/moment-formats/{name}")
+    name: published.read(f"experiments/published/moment-formats/{name}")
     for name in ("zipf", "epsilon-zipf", "epsilon-bytes", "small", "stored", "shakespeare")
 }
 for name, run in runs.items():

@@ -32,7 +32,7 @@ import numpy as np
 import published
 
 plt.style.use("paper.mplstyle")
-run = published.read("docs/results/quantization-variance")
+run = published.read("experiments/published/quantization-variance")
 table = run.table("variance").where(granularity="row", rounding="rne", sweep="yes")
 
 # %% [markdown]

@@ -1,5 +1,9 @@
-"""Published results, read only if they are the files that the notebooks were written about."""
+"""Published results, read only if they are the files that the notebooks were written about.
 
+python notebooks/published.py writes results.sha256 again, for the same directories.
+"""
+
+import gzip
 import hashlib
 import pathlib
 import textwrap
@@ -11,7 +15,7 @@ SUMS = pathlib.Path(__file__).with_name("results.sha256")
 
 
 def read(directory, own=None):
-    """Returns the `ns.results.Results` of a directory, such as "docs/results/update-fidelity".
+    """Returns the `ns.results.Results` of a directory, such as "experiments/published/update-fidelity".
 
     Asserts that its files are those of results.sha256: none is missing, new or changed. With `own`,
     a directory of `numsim run` with the same experiment (relative to the root of the repository), its
@@ -23,15 +27,25 @@ def read(directory, own=None):
     lines = (line.split("  ", 1) for line in SUMS.read_text(encoding="utf-8").splitlines())
     listed = {path: digest for digest, path in lines if path.rpartition("/")[0] == directory}
     assert listed, f"{directory}: not in {SUMS.name}"
-    files = sorted(path for path in (ROOT / directory).iterdir() if path.is_file())
-    found = {
-        f"{directory}/{path.name}": hashlib.sha256(path.read_bytes()).hexdigest() for path in files
-    }
+    found = sums(directory)
     for path in sorted(listed.keys() | found.keys()):
         assert path in found, f"{path}: missing"
         assert path in listed, f"{path}: not in {SUMS.name}"
         assert found[path] == listed[path], f"{path}: SHA-256 differs from {SUMS.name}"
     return ns.results.read(ROOT / directory)
+
+
+def sums(directory):
+    """Returns {path: SHA-256} of the files in a directory: a compressed table has the path and the sum
+    of the table itself."""
+    found = {}
+    for path in (ROOT / directory).iterdir():
+        if path.is_file():
+            content = path.read_bytes()
+            content = gzip.decompress(content) if path.suffix == ".gz" else content
+            name = path.name.removesuffix(".gz")
+            found[f"{directory}/{name}"] = hashlib.sha256(content).hexdigest()
+    return found
 
 
 def _read_own(directory, own):
@@ -84,3 +98,10 @@ def show(text, indent=""):
             break_on_hyphens=False,
         )
     )
+
+
+if __name__ == "__main__":
+    lines = SUMS.read_text(encoding="utf-8").splitlines()
+    directories = dict.fromkeys(line.split("  ", 1)[1].rpartition("/")[0] for line in lines)
+    renewed = [item for directory in directories for item in sorted(sums(directory).items())]
+    SUMS.write_text("".join(f"{digest}  {path}\n" for path, digest in renewed), encoding="utf-8")

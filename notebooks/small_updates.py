@@ -28,8 +28,8 @@ import numpy as np
 import published
 
 plt.style.use("paper.mplstyle")
-fidelity = published.read("docs/results/update-fidelity")
-convergence = published.read("docs/results/update-convergence")
+fidelity = published.read("experiments/published/update-fidelity")
+convergence = published.read("experiments/published/update-convergence")
 steps = fidelity.table("fidelity")
 losses = convergence.table("losses")
 colors = {

@@ -26,7 +26,7 @@ import numsim as ns
 import published
 
 plt.style.use("paper.mplstyle")
-fidelity = published.read("docs/results/update-fidelity")
+fidelity = published.read("experiments/published/update-fidelity")
 
 # %% [markdown]
 # ## 1. Many small steps

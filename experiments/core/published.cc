@@ -8,20 +8,24 @@
 namespace numsim::experiments {
 namespace {
 
-Table ReadPublished(const std::string& path) {
-  for (const auto& [name, text] : kPublishedFiles) {
-    if (name == path) return ParseCsv(text, path);
+constexpr std::string_view kFolder = "experiments/published/";
+
+Table ReadPublished(const std::string& name) {
+  const std::string path = std::string(kFolder) + name;
+  for (const auto& [known, text] : kPublishedFiles) {
+    if (known == name) return ParseCsv(text, path);
   }
   throw Error::Format("{}: not found among the published results", path);
 }
 
 std::vector<PublishedRun> ReadRuns() {
   std::vector<PublishedRun> runs;
-  const Table list = ReadPublished("docs/results/runs.csv");
+  const Table list = ReadPublished("runs.csv");
   Frame(list).ForEach([&](const Frame& row) {
-    const std::string directory = "docs/results/" + row.Text("directory");
-    runs.push_back(
-        {directory, row.Text("page"), ReadPublished(directory + "/" + std::string(kVerdictsFile))});
+    const std::string directory = row.Text("directory");
+    runs.push_back({std::string(kFolder) + directory,
+                    row.Text("page"),
+                    ReadPublished(directory + "/" + std::string(kVerdictsFile))});
   });
   return runs;
 }

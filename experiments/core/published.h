@@ -1,4 +1,4 @@
-// The verdicts that docs/results has, compiled into the program.
+// The verdicts that experiments/published has, compiled into the program.
 #pragma once
 
 #include <string>
@@ -9,15 +9,15 @@
 
 namespace numsim::experiments {
 
-// A run whose results are in docs/results.
+// A run whose results are in experiments/published.
 struct PublishedRun {
-  std::string directory;  // "docs/results/moment-formats/small"
+  std::string directory;  // "experiments/published/moment-formats/small"
   std::string page;       // the page about it: "docs/results.md"
   Table verdicts;         // its verdicts.csv
 };
 
-// Returns the runs in the order of docs/results/runs.csv: of those that test a claim, the one that
-// numsim quotes is last (docs/verdicts.md).
+// Returns the runs in the order of runs.csv there: of those that test a claim, the one that numsim quotes
+// is last (docs/verdicts.md).
 const std::vector<PublishedRun>& PublishedRuns();
 
 // A published verdict on a claim.

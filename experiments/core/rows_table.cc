@@ -7,7 +7,6 @@
 #include <cmath>
 
 #include "numsim/base/nearest_name.h"
-#include "numsim/io/input_file.h"
 #include "numsim/io/manifest.h"
 
 namespace numsim::experiments {
@@ -27,7 +26,7 @@ bool SameCell(const std::string& a, const std::string& b) {
 
 RowsTable::RowsTable(const std::filesystem::path& path, const std::vector<std::string>& columns)
     : path_(path) {
-  const std::string text = ReadText(path);
+  const std::string text = ReadCsvText(path);
   sha256_ = Sha256OfText(text);
   table_ = ParseCsv(text, path.string());
   CheckColumns(columns);

@@ -1,5 +1,5 @@
-// The published runs in docs/results: their verdicts follow from their measured tables, and pages
-// quote them.
+// The published runs in experiments/published: their verdicts follow from their measured tables, and
+// pages quote them.
 #include "experiments/core/published.h"
 
 #include <fmt/format.h>
@@ -41,7 +41,7 @@ class PublishedResults {
       const fs::path path = directory / (spec.name + ".csv");
       if (spec.derived) {
         for (const Column& column : spec.columns) tables_[spec.name].columns.push_back(column.name);
-      } else if (fs::exists(path)) {
+      } else if (HasCsv(path)) {
         tables_[spec.name] = ReadCsv(path);
       } else if (!settings_.rows.files.empty()) {
         for (const Column& column : spec.columns) tables_[spec.name].columns.push_back(column.name);
@@ -70,13 +70,16 @@ class PublishedResults {
       std::cerr << missing.what() << "\n";
     }
   }
-  // Writes verdicts, summary and the derived tables that are published.
+  // Writes verdicts, summary and the derived tables that are published; experiments/published/add
+  // --pack compresses those that are large again.
   void Update(const fs::path& directory) const {
     WriteFileAtomically(directory / kVerdictsFile, Verdicts());
     WriteFileAtomically(directory / kSummaryFile, Summary());
     for (const TableSpec& spec : experiment_->tables) {
       const fs::path path = directory / (spec.name + ".csv");
-      if (spec.derived && fs::exists(path)) WriteCsv(path, tables_.at(spec.name));
+      if (!spec.derived || !HasCsv(path)) continue;
+      fs::remove(path.string() + ".gz");
+      WriteCsv(path, tables_.at(spec.name));
     }
   }
 
@@ -159,7 +162,7 @@ TEST(Published, Figures) {
   const char* const source = std::getenv("NUMSIM_SOURCE_DIR");
   const char* const target = std::getenv("NUMSIM_UPDATE_FIGURES");
   if (source == nullptr || target == nullptr) GTEST_SKIP() << "NUMSIM_UPDATE_FIGURES is not set";
-  const fs::path results = fs::path(source) / "docs/results";
+  const fs::path results = fs::path(source) / "experiments/published";
   Frame(ReadCsv(results / "runs.csv")).ForEach([&](const Frame& run) {
     PublishedResults(results / run.Text("directory"))
         .Draw(fs::path(target) / run.Text("directory"));
@@ -172,12 +175,12 @@ TEST(Published, VerdictsFollowFromTheMeasuredTables) {
   const char* const source = std::getenv("NUMSIM_SOURCE_DIR");
   if (source == nullptr) GTEST_SKIP() << "NUMSIM_SOURCE_DIR is not set";
   const fs::path root = source;
-  const Table runs = ReadCsv(root / "docs/results/runs.csv");
+  const Table runs = ReadCsv(root / "experiments/published/runs.csv");
   ASSERT_FALSE(runs.rows.empty());
   std::map<std::string, double> largest;  // number of parameters by claim
   Frame(runs).ForEach([&](const Frame& run) {
     SCOPED_TRACE(run.Text("directory"));
-    const fs::path directory = root / "docs/results" / run.Text("directory");
+    const fs::path directory = root / "experiments/published" / run.Text("directory");
     EXPECT_TRUE(fs::exists(root / run.Text("page")));
     const PublishedResults results(directory);
     if (std::getenv("NUMSIM_UPDATE_RESULTS") != nullptr) results.Update(directory);
@@ -197,7 +200,7 @@ TEST(Published, VerdictsFollowFromTheMeasuredTables) {
 TEST(Published, NoiseIsInconclusive) {
   const auto verdict = [](const std::string& directory, const std::string& claim) {
     for (const PublishedRun& run : PublishedRuns()) {
-      if (run.directory != "docs/results/" + directory) continue;
+      if (run.directory != "experiments/published/" + directory) continue;
       const Frame rows = Frame(run.verdicts).Where("claim", claim);
       return rows.Empty() ? "no claim" : rows.Text("verdict");
     }

@@ -166,7 +166,7 @@ TEST(Snapshot, SmallRunsWriteTheGoldenTablesSummariesAndFigures) {
 TEST(Snapshot, PublishedRunsGiveTheGoldenTablesAndFigures) {
   const char* const root = std::getenv("NUMSIM_SOURCE_DIR");
   ASSERT_NE(root, nullptr);
-  const fs::path results = fs::path(root) / "docs/results";
+  const fs::path results = fs::path(root) / "experiments/published";
   std::string text;
   Frame(ReadCsv(results / "runs.csv")).ForEach([&](const Frame& run) {
     const std::string name = run.Text("directory");
@@ -179,7 +179,7 @@ TEST(Snapshot, PublishedRunsGiveTheGoldenTablesAndFigures) {
     bool whole = true;
     for (const TableSpec& spec : experiment.tables) {
       const fs::path path = directory / (spec.name + ".csv");
-      if (!spec.derived && fs::exists(path)) tables[spec.name] = ReadCsv(path);
+      if (!spec.derived && HasCsv(path)) tables[spec.name] = ReadCsv(path);
       Table& table = tables[spec.name];
       if (!table.columns.empty()) continue;
       whole = whole && (spec.derived || spec.timed);

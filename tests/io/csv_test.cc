@@ -1,7 +1,10 @@
 #include "numsim/io/csv.h"
 
 #include <cmath>
+#include <filesystem>
 
+#include "numsim/io/shared/byte_stream.h"
+#include "tests/support/gzip.h"
 #include "tests/support/io_fixture.h"
 
 namespace numsim {
@@ -63,6 +66,46 @@ TEST_F(CsvTest, MalformedFilesAreErrorsThatNameTheLine) {
   ExpectMessage(error_of("a,a\n"), {"t.csv:1:", "'a' appears twice"});
   ExpectMessage(error_of("a,,b\n"), {"t.csv:1:", "column 2 has no name"});
   ExpectMessage(ErrorOf([&] { ReadCsv(Path("no.csv")); }), {"no.csv", "No such file"});
+}
+
+TEST_F(CsvTest, ReadsCompressedFiles) {
+  const std::string text = "a,b\n1,2\n";
+  const std::vector<Row> rows = {{"1", "2"}};
+  EXPECT_FALSE(HasCsv(Path("t.csv")));
+  Put("t.csv.gz", Gzip(text));
+  EXPECT_TRUE(HasCsv(Path("t.csv")));
+  for (const auto* name : {"t.csv", "t.csv.gz"}) {
+    EXPECT_EQ(ReadCsv(Path(name)).rows, rows) << name;
+    EXPECT_EQ(ReadCsvText(Path(name)), text) << name;
+  }
+  EXPECT_EQ(ReadCsv(Put("u.csv", Gzip(text))).rows, rows) << "the name decides nothing";
+  // Longer than the pieces in which it is read, and in two members.
+  std::string large = "x\n";
+  while (large.size() < size_t{3} << 20) large += "0123456789\n";
+  EXPECT_EQ(ReadCsvText(Put("large.csv", Gzip(large.substr(0, 7)) + Gzip(large.substr(7)))), large);
+
+  Put("t.csv", text);
+  const auto found = [&] { HasCsv(Path("t.csv")); };
+  ExpectMessage(ErrorOf(found), {"t.csv.gz", "is there beside", "t.csv,"});
+  ExpectMessage(ErrorOf([&] { ReadCsv(Path("t.csv")); }), {"t.csv.gz", "is there beside"});
+}
+
+TEST_F(CsvTest, DamagedCompressedFilesAreErrors) {
+  const std::string whole = Gzip("a,b\n1,2\n");
+  const auto error_of = [&](const std::string& bytes) {
+    Put("t.csv.gz", bytes);
+    return ErrorOf([&] { ReadCsv(Path("t.csv")); });
+  };
+  for (size_t size = 2; size < whole.size(); ++size) {
+    ExpectMessage(error_of(whole.substr(0, size)), {"t.csv.gz", "cut short"});
+  }
+  std::string changed = whole;
+  changed[16] ^= 1;
+  ExpectMessage(error_of(changed), {"t.csv.gz", "damaged gzip data"});
+  ExpectMessage(error_of(Gzip("a,b\n1\n")), {"t.csv:2:", "1 cells, expected 2"});
+  const std::filesystem::path large = Put("l.csv", Gzip(std::string(3 << 20, 'x')));
+  EXPECT_EQ(ReadInflatedText(large, 3 << 20).size(), size_t{3} << 20);
+  ExpectMessage(ErrorOf([&] { ReadInflatedText(large, (3 << 20) - 1); }), {"l.csv", "more than"});
 }
 
 TEST(Table, CellsAreFoundByColumnName) {

@@ -3,6 +3,7 @@
 import ast
 import base64
 import csv
+import gzip
 import json
 import os
 import re
@@ -13,7 +14,7 @@ import time
 
 import pytest
 
-HEADLINES = {  # notebook: directory below docs/results and claim that its last cell derives
+HEADLINES = {  # notebook: directory below experiments/published and claim that its last cell derives
     "formats_and_rounding": ("update-fidelity", "worked-example"),
     "why_stochastic_rounding": ("update-fidelity", "stochastic-works-longer"),
     "inner_dimension": ("quantization-variance", "drowns-int8"),
@@ -125,10 +126,9 @@ def copy(source_dir, tmp_path):
     shutil.copytree(
         source_dir / "notebooks", tmp_path / "notebooks", ignore=shutil.ignore_patterns("*.ipynb")
     )
-    for line in (source_dir / "notebooks/results.sha256").read_text().splitlines():
-        path = tmp_path / line.split("  ", 1)[1]
-        path.parent.mkdir(parents=True, exist_ok=True)
-        shutil.copy(source_dir / path.relative_to(tmp_path), path)
+    lines = (source_dir / "notebooks/results.sha256").read_text().splitlines()
+    for directory in {line.split("  ", 1)[1].rpartition("/")[0] for line in lines}:
+        shutil.copytree(source_dir / directory, tmp_path / directory)
     return tmp_path
 
 
@@ -162,7 +162,7 @@ def test_a_notebook_reads_and_does_not_recompute(folder, name):
         "import urllib.request",
         "from socket import socket",
         "import requests as np",
-        "ns.results.read('docs/results')",
+        "ns.results.read('experiments/published')",
         "open('x')",
         "np.save('x', 1)",
         "__import__('os')",
@@ -213,7 +213,7 @@ def test_an_executed_notebook_has_the_cells_of_its_source(folder, name):
 
 @pytest.mark.parametrize("name", HEADLINES)
 def test_a_changed_result_stops_the_first_cell(copy, name):
-    with open(copy / "docs/results" / HEADLINES[name][0] / "summary.txt", "a") as file:
+    with open(copy / "experiments/published" / HEADLINES[name][0] / "summary.txt", "a") as file:
         file.write("\n")
     result = execute(copy / "notebooks", name)
     assert result.returncode != 0 and result.stdout == ""
@@ -223,7 +223,7 @@ def test_a_changed_result_stops_the_first_cell(copy, name):
 @pytest.mark.parametrize("name", HEADLINES)
 def test_another_published_number_stops_the_last_cell(copy, name):
     directory, claim = HEADLINES[name]
-    path = copy / "docs/results" / directory / "verdicts.csv"
+    path = copy / "experiments/published" / directory / "verdicts.csv"
     with open(path, encoding="utf-8", newline="") as file:
         rows = list(csv.DictReader(file))
     for row in rows:
@@ -234,9 +234,7 @@ def test_another_published_number_stops_the_last_cell(copy, name):
         writer = csv.DictWriter(file, rows[0])
         writer.writeheader()
         writer.writerows(rows)
-    sums = copy / "notebooks/results.sha256"
-    files = [line.split("  ", 1)[1] for line in sums.read_text().splitlines()]
-    sums.write_text(subprocess.check_output(["sha256sum", *files], cwd=copy, text=True))
+    subprocess.run([sys.executable, copy / "notebooks/published.py"], check=True)
     result = execute(copy / "notebooks", name)
     assert result.returncode != 0 and "AssertionError" in result.stderr
     text = (copy / f"notebooks/{name}.py").read_text(encoding="utf-8")
@@ -245,13 +243,35 @@ def test_another_published_number_stops_the_last_cell(copy, name):
     assert lines and lines[-1] > last
 
 
+def test_the_sums_are_those_that_the_command_writes(copy, folder):
+    subprocess.run([sys.executable, copy / "notebooks/published.py"], check=True)
+    sums = "results.sha256"
+    assert (copy / "notebooks" / sums).read_bytes() == (folder / sums).read_bytes()
+
+
+def test_a_changed_compressed_table_is_named(copy, monkeypatch):
+    monkeypatch.syspath_prepend(copy / "notebooks")
+    monkeypatch.delitem(sys.modules, "published", raising=False)
+    import published
+
+    monkeypatch.delitem(sys.modules, "published")
+    directory = "experiments/published/update-fidelity"
+    path = copy / directory / "fidelity.csv.gz"
+    table = gzip.decompress(path.read_bytes())
+    path.write_bytes(gzip.compress(table, 1))  # other bytes of the same table
+    published.read(directory)
+    path.write_bytes(gzip.compress(table.replace(b"1", b"2", 1)))
+    with pytest.raises(AssertionError, match="fidelity.csv: SHA-256 differs"):
+        published.read(directory)
+
+
 def test_missing_and_new_files_are_named(copy, monkeypatch):
     monkeypatch.syspath_prepend(copy / "notebooks")
     monkeypatch.delitem(sys.modules, "published", raising=False)
     import published
 
     monkeypatch.delitem(sys.modules, "published")
-    directory = "docs/results/update-fidelity"
+    directory = "experiments/published/update-fidelity"
     assert published.read(directory).settings["seeds"] == 5
     (copy / directory / "new.csv").write_text("x\n1\n")
     with pytest.raises(AssertionError, match="new.csv: not in results.sha256"):
@@ -260,24 +280,27 @@ def test_missing_and_new_files_are_named(copy, monkeypatch):
     (copy / directory / "settings.json").unlink()
     with pytest.raises(AssertionError, match="settings.json: missing"):
         published.read(directory)
-    with pytest.raises(AssertionError, match="docs/results: not in results.sha256"):
-        published.read("docs/results")
+    with pytest.raises(AssertionError, match="experiments/published: not in results.sha256"):
+        published.read("experiments/published")
 
 
 # Results of the reader's own, with one format of those of the published results: the notebook, the
 # directory that they replace, how it is read, the column and the values that are kept.
 OWN = [
-    ("small_updates", "update-fidelity", '"docs/results/{}"', "format", {"e4m3fn", "", "fp16"}),
-    ("why_stochastic_rounding", "update-fidelity", '"docs/results/{}"', "format", {"fp16", ""}),
-    ("inner_dimension", "quantization-variance", '"docs/results/{}"', "format", {"e4m3fn", "int8"}),
-    ("fp8_moments", "moment-formats/zipf", 'f"docs/results/moment-formats/{{name}}"', "v", {"e5m2"}),
+    ("small_updates", "update-fidelity", '"experiments/published/{}"', "format", {"e4m3fn", "", "fp16"}),
+    ("why_stochastic_rounding", "update-fidelity", '"experiments/published/{}"', "format", {"fp16", ""}),
+    ("inner_dimension", "quantization-variance", '"experiments/published/{}"', "format", {"e4m3fn", "int8"}),
+    ("fp8_moments", "moment-formats/zipf", 'f"experiments/published/moment-formats/{{name}}"', "v", {"e5m2"}),
 ]
 
 
 @pytest.mark.parametrize(("name", "directory", "read", "column", "kept"), OWN)
 def test_a_notebook_shows_own_results(copy, name, directory, read, column, kept):
     own = copy / "mine"
-    shutil.copytree(copy / "docs/results" / directory, own)
+    shutil.copytree(copy / "experiments/published" / directory, own)
+    for path in own.glob("*.csv.gz"):
+        path.with_suffix("").write_bytes(gzip.decompress(path.read_bytes()))
+        path.unlink()
     for path in own.glob("*.csv"):
         with open(path, encoding="utf-8", newline="") as file:
             rows = list(csv.DictReader(file))
@@ -296,7 +319,7 @@ def test_a_notebook_shows_own_results(copy, name, directory, read, column, kept)
     source.write_text(text[: text.rindex("\n# %%\n")], encoding="utf-8")  # without the last cell
     result = execute(copy / "notebooks", name)
     assert result.returncode == 0, result.stderr
-    assert f"mine: own results; the text is about docs/results/{directory}" in result.stdout
+    assert f"mine: own results; the text is about experiments/published/{directory}" in result.stdout
 
 
 def test_own_results_of_another_experiment_are_refused(copy, monkeypatch):
@@ -306,4 +329,4 @@ def test_own_results_of_another_experiment_are_refused(copy, monkeypatch):
 
     monkeypatch.delitem(sys.modules, "published")
     with pytest.raises(AssertionError, match="results of update-convergence, not of update-fidel"):
-        published.read("docs/results/update-fidelity", own="docs/results/update-convergence")
+        published.read("experiments/published/update-fidelity", own="experiments/published/update-convergence")

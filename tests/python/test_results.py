@@ -1,6 +1,7 @@
 """Reading results."""
 
 import csv
+import gzip
 import hashlib
 import json
 
@@ -44,6 +45,29 @@ def test_a_file_that_differs_from_the_manifest_is_named(tmp_path):
         run.verify()
 
 
+def test_compressed_tables_are_read_and_verified(tmp_path):
+    write(tmp_path, ["a.csv"])
+    expected = ns.results.read(tmp_path).table("a")
+    plain = (tmp_path / "a.csv").read_bytes()
+    packed = tmp_path / "a.csv.gz"
+    packed.write_bytes(gzip.compress(plain))
+    with pytest.raises(ValueError, match=r"a\.csv\.gz: is there beside a\.csv"):
+        ns.results.read(tmp_path).table("a")
+    (tmp_path / "a.csv").unlink()
+    run = ns.results.read(tmp_path)
+    run.verify()
+    assert run.tables == ["a"] and repr(run.table("a")) == repr(expected)
+    assert run.table("a")["name"].tolist() == ["one, two", "three"]
+    whole = packed.read_bytes()
+    for damaged in (whole[:-3], whole[:5], whole[:20] + b"\xff\xff" + whole[22:], b"a,b\n"):
+        packed.write_bytes(damaged)
+        with pytest.raises(ValueError, match=r"a\.csv\.gz: damaged"):
+            run.table("a")
+    packed.write_bytes(gzip.compress(plain + b"four,4,4\n"))
+    with pytest.raises(ValueError, match=r"a\.csv: differs from the manifest"):
+        run.verify()
+
+
 def test_bad_directories_and_tables_are_named(tmp_path):
     with pytest.raises(ValueError, match="no results"):
         ns.results.read(tmp_path)
@@ -61,13 +85,16 @@ def test_bad_directories_and_tables_are_named(tmp_path):
 
 
 def test_every_committed_result_is_read(source_dir):
-    directories = {path.parent for path in (source_dir / "docs/results").rglob("settings.json")}
+    directories = {path.parent for path in (source_dir / "experiments/published").rglob("settings.json")}
     assert len(directories) > 20
     for directory in directories:
         run = ns.results.read(directory)
         assert run.settings["experiment"]
         for name in run.tables:
-            with open(directory / f"{name}.csv", encoding="utf-8", newline="") as file:
+            path = directory / f"{name}.csv.gz"
+            opened = gzip.open if path.exists() else open
+            path = path if path.exists() else directory / f"{name}.csv"
+            with opened(path, "rt", encoding="utf-8", newline="") as file:
                 rows = list(csv.reader(file))
             table = run.table(name)
             assert list(table) == rows[0] and len(table) == len(rows) - 1
@@ -81,7 +108,7 @@ def test_every_committed_result_is_read(source_dir):
 
 def test_pandas_gets_a_frame(source_dir):
     pytest.importorskip("pandas")
-    run = ns.results.read(source_dir / "docs/results/moment-formats/small")
+    run = ns.results.read(source_dir / "experiments/published/moment-formats/small")
     frame = run.table("final").frame()
     assert frame["valid_loss"].dtype == np.float64 and len(frame) == len(run.table("final"))
 

@@ -10,8 +10,8 @@ A verdict in a page is in backticks, inside parentheses that name its claims:
 
 Groups are separated by semicolons. A claim is EXPERIMENT/NAME, or NAME alone if one experiment has
 it. The verdict is that of `numsim claims`; with "in `RUN`" before the colon, that of the run
-docs/results/RUN. A group says "exploratory" if and only if its claims are. Tables between the
-comments of docs/results are left to the test of published runs.
+experiments/published/RUN. A group says "exploratory" if and only if its claims are. Tables between the
+comments of experiments/published are left to the test of published runs.
 
 Pages about results use the words supported, contradicted, inconclusive and refuted in no other way.
 README.md also has one row per experiment, and the right number of what it counts.
@@ -57,11 +57,11 @@ def blank(match):
 
 
 class Published:
-    """The verdicts of docs/results."""
+    """The verdicts of experiments/published."""
 
     def __init__(self, root):
         self.runs = {}  # by directory, in the order of runs.csv: {claim: row}
-        results = os.path.join(root, "docs/results")
+        results = os.path.join(root, "experiments/published")
         with open(os.path.join(results, "runs.csv"), newline="") as file:
             directories = [row["directory"] for row in csv.DictReader(file)]
         for directory in directories:
@@ -118,7 +118,7 @@ def problems_of_group(group, published):
     if not names:
         return [f"`{verdicts[0]}` without the name of a claim"]
     if run is not None and run.group(1) not in published.runs:
-        return [f"{run.group(1)}: not in docs/results/runs.csv"]
+        return [f"{run.group(1)}: not in experiments/published/runs.csv"]
     words = re.sub(r"[\s,:]+", " ", QUOTED.sub("", head)).split() + tail.split()
     extra = [word for word in words if word not in ("exploratory", "and", "in")]
     problems = [f"'{' '.join(extra)}' beside claims and a verdict"] if extra else []
@@ -251,7 +251,7 @@ EDITS = (
     ("docs/results.md", r"in `moment-formats/", "in `moment-format/"),
     ("docs/results/stability.md", r"`supported`\)", "`contradicted`)"),
     ("docs/results/earlier-statements.md", r"`inconclusive`", "`supported`"),
-    ("docs/results/update-fidelity/verdicts.csv", r"exact: holds", "exact: refuted"),
+    ("experiments/published/update-fidelity/verdicts.csv", r"exact: holds", "exact: refuted"),
 )
 
 

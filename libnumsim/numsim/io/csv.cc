@@ -6,7 +6,7 @@
 #include "numsim/base/printable.h"
 #include "numsim/base/require.h"
 #include "numsim/io/atomic_file.h"
-#include "numsim/io/input_file.h"
+#include "numsim/io/shared/byte_stream.h"
 
 namespace numsim {
 namespace {
@@ -107,6 +107,16 @@ void CheckHeader(const std::vector<std::string>& columns, const std::string& fil
   }
 }
 
+// Returns the file that has the table: PATH, or PATH.gz if that is there instead.
+std::filesystem::path FileOf(const std::filesystem::path& path) {
+  std::filesystem::path compressed = path;
+  compressed += ".gz";
+  if (!std::filesystem::exists(compressed)) return path;
+  if (!std::filesystem::exists(path)) return compressed;
+  throw Error::Format(
+      "{}: is there beside {}, expected one of them", compressed.string(), path.string());
+}
+
 }  // namespace
 
 size_t Table::Column(std::string_view name) const {
@@ -154,7 +164,15 @@ void WriteCsv(const std::filesystem::path& path, const Table& table) {
   WriteFileAtomically(path, ToCsv(table));
 }
 
-Table ReadCsv(const std::filesystem::path& path) { return ParseCsv(ReadText(path), path.string()); }
+bool HasCsv(const std::filesystem::path& path) { return std::filesystem::exists(FileOf(path)); }
+
+std::string ReadCsvText(const std::filesystem::path& path) {
+  return ReadInflatedText(FileOf(path));
+}
+
+Table ReadCsv(const std::filesystem::path& path) {
+  return ParseCsv(ReadCsvText(path), path.string());
+}
 
 Table ParseCsv(std::string_view text, const std::string& file) {
   Reader reader(text, file);

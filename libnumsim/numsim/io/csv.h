@@ -33,8 +33,14 @@ std::string ToCsv(const Table& table);
 // written.
 void WriteCsv(const std::filesystem::path& path, const Table& table);
 
-// Reads a table. Throws Error naming file and line for a missing header, a row whose length differs
-// from the header's, or bad quoting.
+// Returns true if there is the file PATH, or PATH.gz instead, which the functions below then read.
+// Throws Error naming it if both are there.
+bool HasCsv(const std::filesystem::path& path);
+// Returns the text of a table. If the file is gzip, which its content decides, it is decompressed.
+// Throws Error naming a file that cannot be read.
+std::string ReadCsvText(const std::filesystem::path& path);
+// Reads a table. Throws Error as ReadCsvText does, and naming file and line for a missing header, a row
+// whose length differs from the header's, or bad quoting.
 Table ReadCsv(const std::filesystem::path& path);
 // Parses a table from text; `file` is its name in errors.
 Table ParseCsv(std::string_view text, const std::string& file);

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import csv
+import gzip
 import hashlib
+import io
 import json
 import pathlib
+import zlib
 from collections.abc import Sequence
 from typing import Any
 
@@ -76,7 +79,7 @@ class Table(dict):
 
 
 class Results:
-    """The results in a directory.
+    """The results in a directory. A table may be compressed by gzip, as NAME.csv.gz.
 
     path       the directory
     settings   settings.json: experiment, preset, seeds and options; or {}
@@ -88,7 +91,9 @@ class Results:
         self.path = pathlib.Path(path)
         if not self.path.is_dir():
             raise FileNotFoundError(f"{self.path}: no such directory")
-        self.tables = sorted(file.stem for file in self.path.glob("*.csv"))
+        files = [file.name for file in self.path.iterdir()]
+        names = {name.removesuffix(".gz") for name in files}
+        self.tables = sorted(name.removesuffix(".csv") for name in names if name.endswith(".csv"))
         self.settings = self._json("settings.json")
         self.manifest = self._json("manifest.json")
         if not self.tables and not self.settings and not self.manifest:
@@ -127,8 +132,7 @@ class Results:
         if name not in self.tables:
             raise ValueError(f"{self.path}: no table {name!r}; it has {', '.join(self.tables)}")
         path = self.path / f"{name}.csv"
-        with open(path, encoding="utf-8", newline="") as file:
-            rows = list(csv.reader(file))
+        rows = list(csv.reader(io.StringIO(self._bytes(path).decode("utf-8"), newline="")))
         if not rows:
             raise ValueError(f"{path}: no header")
         header, rows = rows[0], rows[1:]
@@ -139,6 +143,19 @@ class Results:
                 raise ValueError(f"{path}: record {number} has {len(row)} cells, not {len(header)}")
         columns = zip(*rows) if rows else ((),) * len(header)
         return Table(name, {key: _column(column) for key, column in zip(header, columns)})
+
+    @staticmethod
+    def _bytes(path):
+        """The content of a file, which may be there as PATH.gz."""
+        packed = path.with_name(f"{path.name}.gz")
+        if not packed.exists():
+            return path.read_bytes()
+        if path.exists():
+            raise ValueError(f"{packed}: is there beside {path.name}, expected one of them")
+        try:
+            return gzip.decompress(packed.read_bytes())
+        except (EOFError, gzip.BadGzipFile, zlib.error) as error:
+            raise ValueError(f"{packed}: damaged: {error}") from None
 
     @property
     def verdicts(self) -> Table:
@@ -154,9 +171,9 @@ class Results:
             raise ValueError(f"{self.path}: no manifest.json")
         for name, digest in self._outputs():
             path = self.path / name
-            if not path.is_file():
+            if not path.is_file() and not path.with_name(f"{path.name}.gz").is_file():
                 raise ValueError(f"{path}: missing, and listed in the manifest")
-            if hashlib.sha256(path.read_bytes()).hexdigest() != digest:
+            if hashlib.sha256(self._bytes(path)).hexdigest() != digest:
                 raise ValueError(f"{path}: differs from the manifest")
 
     def _outputs(self):
@@ -277,5 +294,5 @@ def _latex_number(number, digits, exact):
 
 
 def read(directory: str | pathlib.Path) -> Results:
-    """Returns the `Results` in a directory: of `numsim run`, `numsim train` or docs/results."""
+    """Returns the `Results` in a directory: of `numsim run`, of `numsim train` or published ones."""
     return Results(directory)
