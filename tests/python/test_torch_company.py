@@ -62,6 +62,24 @@ def test_inductor_keeps_the_layers_bits():
     assert equal(steps(other, compiled, np.random.default_rng(1)), expected)
 
 
+def test_inductor_takes_results_for_aligned(monkeypatch):
+    # Otherwise its kernels on a GPU load one element at a time. The other inputs of this graph count
+    # as unaligned, because they lie on the host.
+    graphs = []
+    lowering = pytest.importorskip("torch._inductor.graph").GraphLowering
+    run = lowering.run
+    monkeypatch.setattr(lowering, "run", lambda graph, *a: graphs.append(graph) or run(graph, *a))
+    net = model("standard")
+    with torch._inductor.config.patch(force_disable_caches=True):
+        torch.compile(net, fullgraph=True)(torch.ones(8, 16)).sum().backward()
+    assert len(graphs) == 2
+    for graph in graphs:
+        results = {b.get_name() for b in graph.buffers if type(b).__name__ == "MultiOutput"}
+        assert len(results) >= 6
+        assert not graph.unaligned_buffers & results
+        assert graph.unaligned_buffers
+
+
 class Repeated(torch.nn.Module):
     """Blocks that share compiled code, with a checkpoint around each."""
 

@@ -110,7 +110,7 @@ void CheckMode(const LinearRecipe& recipe, LinearGemm product) {
 std::string_view ToString(LinearOp op) { return KeywordToString(kOps, op); }
 
 LinearTensor SavedMatrix::Tensor() const {
-  if (kind == SavedKind::kCodes) return {&codes, {}};
+  if (kind == SavedKind::kCodes) return {&codes, {}, scaled};
   return {nullptr, kind == SavedKind::kView ? view : values.View()};
 }
 

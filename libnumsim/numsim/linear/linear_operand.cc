@@ -63,7 +63,7 @@ LinearTensor MakeOperand(ConstFloatSpan tensor,
     NUMSIM_REQUIRE(delayed != nullptr, "MakeOperand: no delayed scale for {}", recipe.format.name);
     QuantizeUnder(*delayed, tensor, options, memory);
   }
-  return {&memory, {}};
+  return {&memory, {}, !recipe.Unscaled()};
 }
 
 GemmOperand AsOperand(const LinearTensor& tensor,
@@ -72,7 +72,8 @@ GemmOperand AsOperand(const LinearTensor& tensor,
                       ContainedOperand& memory) {
   if (tensor.codes == nullptr) return AsOperand(tensor.values, transposed);
   const QuantizedMatrix& codes = *tensor.codes;
-  const GemmOperand operand = AsOperand(codes, transposed);
+  GemmOperand operand = AsOperand(codes, transposed);
+  if (!tensor.scaled) operand.scales = {};
   if (!container.has_value()) return operand;
   const bool blocks = codes.layout.block != 0;
   if (codes.format == container->spec && !blocks) return operand;

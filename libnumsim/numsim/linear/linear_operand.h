@@ -16,6 +16,7 @@ namespace numsim {
 struct LinearTensor {
   const QuantizedMatrix* codes = nullptr;
   ConstFloatSpan values;
+  bool scaled = true;  // otherwise all scales of the codes are 1, and a GEMM does without them
 };
 
 // Returns true if the recipe uses values of that element unchanged: fp32, or bf16 of values that are

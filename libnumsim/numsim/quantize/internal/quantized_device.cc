@@ -1,6 +1,7 @@
 #include "numsim/quantize/internal/quantized_device.h"
 
 #include "numsim/backend/device_context.h"
+#include "numsim/cast/cast.h"
 #include "numsim/quantize/internal/quantize_device.h"
 #include "numsim/quantize/internal/quantized_launch.h"
 
@@ -54,6 +55,21 @@ bool QuantizeRows(ConstFloatSpan in,
       {plan, in, maker, options.random, result.codes.View().data, result.scales.View().data});
 }
 
+// Casts float32 values to codes of 16 bits in their order, without scales, reading them once. Returns
+// false and does nothing if that is not what is asked for.
+bool CastsUnscaled(ConstFloatSpan in, const QuantizeOptions& options, QuantizedMatrix& result) {
+  if (options.scale_rule != ScaleRule::kNone || options.order != CodeOrder::kInput ||
+      in.element != Element::kFloat32 || options.format.StorageBytes() != 2) {
+    return false;
+  }
+  auto* const codes = reinterpret_cast<uint16_t*>(result.codes.View().data);
+  Encode(PlanOf(options),
+         in.Float32(),
+         MatrixSpan<uint16_t>(codes, in.Shape(), in.place),
+         options.random);
+  return true;
+}
+
 // Writes the scale of the tensor of a rule with two levels, from its maximum in device memory.
 void WriteTensorScale(const ScaleFactory& maker, const float* absmax, QuantizedMatrix& result) {
   MakeTensorScaleOnDevice(maker, absmax, result.tensor_scale.View().data, result.place().Stream());
@@ -103,6 +119,7 @@ void QuantizeInto(ConstFloatSpan in, const QuantizeOptions& options, QuantizedMa
     WriteTensorScale(maker, tensor_absmax, result);
   }
   MakeScalesOnDevice(maker, has_maxima, tensor_absmax, scales, inv_scales);
+  if (CastsUnscaled(in, options, result)) return;
   QuantizeWith(inv_scales, in, options, result);
 }
 

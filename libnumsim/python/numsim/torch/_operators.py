@@ -16,6 +16,7 @@ import torch
 
 from numsim import _core
 from numsim._linear import LinearRecipe
+from numsim.torch._inductor import results_are_aligned
 
 _numbers = itertools.count()
 _layers: weakref.WeakValueDictionary[int, Any] = weakref.WeakValueDictionary()  # {number: Gemms}
@@ -107,13 +108,16 @@ def _is_seen(x, w):
 
 
 _LIBRARY = torch.library.Library("numsim", "DEF")
+_STRIDES = torch.Tag.needs_fixed_stride_order  # a compiler keeps matrices row by row
 _LIBRARY.define(
     "linear(Tensor x, Tensor w, Tensor(a!) state, str key, bool training)"
-    " -> (Tensor y, Tensor memory, Tensor step)"
+    " -> (Tensor y, Tensor memory, Tensor step)",
+    tags=_STRIDES,
 )
 _LIBRARY.define(
     "linear_backward(Tensor g, Tensor w, Tensor? x, Tensor memory, Tensor step, Tensor(a!) state,"
-    " bool needs_x, bool needs_w) -> (Tensor dx, Tensor dw)"
+    " bool needs_x, bool needs_w) -> (Tensor dx, Tensor dw)",
+    tags=_STRIDES,
 )
 
 
@@ -131,6 +135,7 @@ def _backward(g, w, x, memory, step, state, needs_x, needs_w):
 
 
 def _forward_shapes(x, w, state, key, training):
+    results_are_aligned((torch.ops.numsim.linear.default, torch.ops.numsim.linear_backward.default))
     y = x.new_empty((*x.shape[:-1], w.shape[0]))
     return y, room_to_save(key, x, w), state.new_empty(1)
 
