@@ -110,6 +110,14 @@ def test_every_public_name_is_documented():
             assert thing.__doc__ or thing is ns.Error, name
 
 
+def test_every_function_is_on_the_page(source_dir):
+    page = (source_dir / "docs/python.md").read_text(encoding="utf-8")
+    functions = [name for name in ns.__all__ if inspect.isfunction(getattr(ns, name))]
+    assert len(functions) > 30
+    missing = [name for name in functions if not re.search(rf"(`|ns\.){name}\b", page)]
+    assert not missing, "docs/python.md: no row of the overview has them"
+
+
 def test_importing_it_does_not_import_other_packages():
     # ml_dtypes, torch and pandas are used when they are there, and loaded when they are needed.
     others = ("ml_dtypes", "torch", "pandas", "json")
