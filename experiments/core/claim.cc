@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "experiments/core/experiment.h"
+#include "experiments/core/option_names.h"
 #include "numsim/base/error.h"
 #include "numsim/stats/family.h"
 #include "numsim/stats/student_t.h"
@@ -273,6 +274,12 @@ std::string DeviationsText(const std::vector<PaperSetting>& paper, const Setting
                               setting.source,
                               setting.reason)
                 : fmt::format("{} ({}). {}\n", setting.paper, setting.source, setting.reason);
+  }
+  // Reasons speak of trainings as the experiment sets them up. (update-fidelity has random keys.)
+  const auto keys = settings.options.find(std::string(kKeysOption));
+  if (keys != settings.options.end() && keys->second.find('=') != std::string::npos) {
+    text +=
+        fmt::format("--keys is {}: where a line above says otherwise, this holds.\n", keys->second);
   }
   return text;
 }

@@ -292,6 +292,10 @@ TEST(Deviations, AreTheSettingsThatDifferFromThePaper) {
   EXPECT_EQ(DeviationsText(paper, settings),
             "--epsilon is 1e-8; the paper has 1e-5 (Llama 2). It matters.\n"
             "Patch dropout is left out. (Appendix A). -\n");
+  settings.options["keys"] = "optimizer.beta2=0.5";
+  EXPECT_TRUE(DeviationsText(paper, settings)
+                  .ends_with("--keys is optimizer.beta2=0.5: where a line above says otherwise, "
+                             "this holds.\n"));
 }
 
 }  // namespace
