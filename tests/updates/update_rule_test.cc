@@ -9,6 +9,7 @@
 
 #include "numsim/base/error.h"
 #include "numsim/formats/named_formats.h"
+#include "numsim/updates/internal/update_method.h"
 #include "tests/support/error_of.h"
 #include "tests/updates/update_cases.h"
 
@@ -251,6 +252,29 @@ TEST(CheckUpdateRule, ACompensationNeedsASignAndAZero) {
     EXPECT_THROW(CheckUpdateRule(ParseUpdateRule("kahan:" + format), ParseFormat("bf16")), Error);
     EXPECT_NO_THROW(CheckUpdateRule(ParseUpdateRule("kahan:bf16"), ParseFormat(format)));
     EXPECT_NO_THROW(CheckUpdateRule(ParseUpdateRule("stochastic"), ParseFormat(format)));
+  }
+}
+
+// ApplyUpdate and the device rely on this.
+TEST(UpdateMethods, HaveTraitsThatGoTogether) {
+  for (const UpdateKind kind : UpdateKinds()) {
+    SCOPED_TRACE(ToString(kind));
+    const UpdateMethod& method = MethodOf(kind);
+    const UpdateTraits& traits = method.traits;
+    const FormatSpec format = traits.only_format != nullptr ? *traits.only_format : kBf16;
+    const double bytes = StateBytesPerWeight({.kind = kind}, format);
+    EXPECT_EQ(bytes > 0, traits.state != RuleState::kNone);
+    if (method.Elementwise() != nullptr) {
+      EXPECT_FALSE(traits.has_scope || traits.searches);
+    }
+    if (traits.has_scales) {
+      EXPECT_TRUE(traits.has_scope);
+    }
+    if (traits.compensates) {
+      EXPECT_EQ(traits.state, RuleState::kValues);
+    }
+    EXPECT_EQ(traits.draws,
+              OwnPlan({.kind = kind}, format).rounding.mode == RoundingMode::kStochastic);
   }
 }
 

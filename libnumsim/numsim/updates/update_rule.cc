@@ -8,28 +8,14 @@
 #include "numsim/backend/shared/offload.h"
 #include "numsim/base/require.h"
 #include "numsim/base/shared/float_environment.h"
-#include "numsim/cast/cast.h"
 #include "numsim/formats/decode.h"
-#include "numsim/formats/format_table.h"
-#include "numsim/formats/named_formats.h"
 #include "numsim/quantize/quantize.h"
-#include "numsim/quantize/shared/quantize_simd.h"
-#include "numsim/updates/internal/naive_step.h"
 #include "numsim/updates/internal/require_state.h"
-#include "numsim/updates/internal/split_master.h"
-#include "numsim/updates/internal/update_kinds.h"
+#include "numsim/updates/internal/update_method.h"
 #include "numsim/updates/internal/update_on_device.h"
 
 namespace numsim {
 namespace {
-
-ScaleLayout ScopeOf(const UpdateRule& rule) {
-  return HasScope(rule.kind) ? rule.scope : ScaleLayout{};
-}
-
-EncodePlan SaturatingPlan(const FormatSpec& format, const Rounding& rounding = {}) {
-  return MakeEncodePlan(format, rounding, Overflow::kSaturate);
-}
 
 void CheckStep(const WeightUpdate& step, MatrixSpan<const float> new_weights) {
   RequireLikeWeights(step.weights, step.weights, "ApplyUpdate", "weights");
@@ -54,7 +40,7 @@ struct All {
 };
 
 bool IsFiniteState(const UpdateRule& rule, const WeightUpdate& step, const UpdateState& state) {
-  const bool split = rule.kind == UpdateKind::kSplitMaster;
+  const UpdateMethod& method = MethodOf(rule.kind);
   if (!std::isfinite(AbsmaxOfAll(state.values.Span())) ||
       !std::isfinite(AbsmaxOfAll(state.scales.Span()))) {
     return false;
@@ -62,30 +48,10 @@ bool IsFiniteState(const UpdateRule& rule, const WeightUpdate& step, const Updat
   const std::span<const uint16_t> words = state.words.Span();
   return SumOverBlocks<All>(words.size(),
                             [&](size_t begin, size_t count) {
-                              bool finite = true;
-                              for (size_t i = begin; i < begin + count; ++i) {
-                                const uint16_t word = words[i];
-                                const bool good =
-                                    split ? std::isfinite(JoinMaster(step.weights.data[i], word))
-                                          : (word & 0x7C00) != 0x7C00;
-                                finite = finite && good;
-                              }
-                              return All{finite};
+                              return All{method.HasFiniteWords(
+                                  step.weights.data + begin, words.data() + begin, count)};
                             })
       .value;
-}
-
-// Takes the most common step: a naive step of float32 weights in place. Returns no outcome for any
-// other step.
-std::optional<UpdateOutcome> TakeNaiveInPlace(const UpdateRule& rule,
-                                              const WeightUpdate& step,
-                                              MatrixSpan<float> new_weights) {
-  if (rule.kind != UpdateKind::kNaive || step.format != kFp32 ||
-      new_weights.data != step.weights.data) {
-    return std::nullopt;
-  }
-  return TakeNaiveStep(
-      step.update.Span(), step.learning_rate, step.weight_decay, new_weights.Span());
 }
 
 // Returns `outcome` for a step in which nothing moves.
@@ -103,21 +69,23 @@ std::optional<UpdateOutcome> RefuseScanned(const UpdateJob& job,
                                            std::vector<UpdateOutcome>* groups) {
   if (!scan.Finite()) return Refuse(job, {.status = UpdateStatus::kNonfinite}, groups);
   if (scan.update != 0 && job.learning_rate != 0) return std::nullopt;
-  const float alpha = Searches(job.rule->kind) ? 0 : job.learning_rate;
+  const float alpha = job.method->traits.searches ? 0 : job.learning_rate;
   return Refuse(job, {.status = UpdateStatus::kZeroUpdate, .alpha = alpha}, groups);
 }
 
-// True if nothing but the new weights would have to be undone if the step were refused after it was
-// taken.
-bool MayStepFirst(const UpdateJob& job, float weight_decay) {
-  const UpdateKind kind = job.rule->kind;
-  return (kind == UpdateKind::kNaive || kind == UpdateKind::kStochastic) && weight_decay == 0 &&
-         job.learning_rate > 0 && job.WritesApart();
+// Returns the rule if it can take this step before the arrays are scanned: if nothing but the new
+// weights would have to be undone if the step were refused after it was taken. Else null.
+const ElementwiseMethod* StepsFirst(const UpdateJob& job, float weight_decay) {
+  const bool first = job.method->traits.state == RuleState::kNone && weight_decay == 0 &&
+                     job.learning_rate > 0 && job.WritesApart();
+  return first ? job.method->Elementwise() : nullptr;
 }
 
-// Reads the arrays once: takes the step while it scans them. Requires MayStepFirst.
-UpdateOutcome StepFirst(const UpdateJob& job, std::vector<UpdateOutcome>* groups) {
-  const ScannedStep taken = ScanAndStep(job);
+// Reads the arrays once: takes the step while it scans them.
+UpdateOutcome StepFirst(const UpdateJob& job,
+                        const ElementwiseMethod& method,
+                        std::vector<UpdateOutcome>* groups) {
+  const ScannedStep taken = method.ScanAndStep(job);
   if (const auto outcome = RefuseScanned(job, taken.scan, groups)) return *outcome;
   const UpdateOutcome outcome = CompleteOutcome(job.rule->kind,
                                                 job.learning_rate,
@@ -136,18 +104,14 @@ UpdateOutcome ApplyOnHost(const UpdateRule& rule,
                           UpdateState& state,
                           std::span<float> new_weights,
                           std::vector<UpdateOutcome>* groups) {
-  UpdateJob job;
-  job.rule = &rule;
-  job.plan = WeightPlan(step.format);
-  job.own_plan = OwnPlan(rule, step.format);
-  job.largest = MaxFinite(step.format);
+  UpdateJob job = MakeUpdateJob(rule, step, random);
   job.weights = step.weights.Span();
   job.update = step.update.Span();
-  job.learning_rate = step.learning_rate;
-  job.random = random;
   job.state = &state;
   job.new_weights = new_weights;
-  if (MayStepFirst(job, step.weight_decay)) return StepFirst(job, groups);
+  if (const auto* method = StepsFirst(job, step.weight_decay)) {
+    return StepFirst(job, *method, groups);
+  }
   Scan scan = ScanArrays(job.weights, job.update);
   if (scan.Finite() && !IsFiniteState(rule, step, state)) {
     return Refuse(job, {.status = UpdateStatus::kNonfinite}, groups);
@@ -165,16 +129,17 @@ UpdateOutcome ApplyOnHost(const UpdateRule& rule,
   return TakeStep(job, all, scan.update_square, groups);
 }
 
-// Takes the step by a rule that does not need `groups`: on a device, or as TakeNaiveInPlace. Returns
-// no outcome if the step is one for ApplyOnHost.
+// Takes the step by a rule that does not need `groups`: on a device, or by TakeInPlace. Returns no
+// outcome if the step is one for ApplyOnHost.
 std::optional<UpdateOutcome> TakeWhole(const UpdateRule& rule,
                                        const WeightUpdate& step,
                                        RandomStream random,
                                        UpdateState& state,
                                        MatrixSpan<float> new_weights) {
   const bool on_host = step.weights.place.IsHost();
-  if (on_host) {
-    if (const auto outcome = TakeNaiveInPlace(rule, step, new_weights)) return outcome;
+  if (on_host && new_weights.data == step.weights.data) {
+    const auto outcome = MethodOf(rule.kind).TakeInPlace(step, new_weights.Span());
+    if (outcome) return outcome;
   }
   if constexpr (NUMSIM_HAVE_CUDA) {
     if (!on_host) {
@@ -190,54 +155,16 @@ std::optional<UpdateOutcome> TakeWhole(const UpdateRule& rule,
 
 }  // namespace
 
-void CheckRule(const UpdateRule& rule, const FormatSpec& format) {
-  const ScaleLayout& scope = rule.scope;
-  NUMSIM_REQUIRE(!HasScope(rule.kind) || scope.granularity == Granularity::kTensor ||
-                     scope.granularity == Granularity::kRow ||
-                     (scope.granularity == Granularity::kBlock && scope.block >= 1),
-                 "update rule {}: scope {}, expected tensor, row or block:N",
-                 ToString(rule.kind),
-                 ToString(scope));
-  NUMSIM_REQUIRE(rule.kind != UpdateKind::kSplitMaster || format == kBf16,
-                 "update rule {}: weights of {}, expected bf16",
-                 ToString(rule.kind),
-                 ToString(format));
-  NUMSIM_REQUIRE(rule.kind != UpdateKind::kNoteAsPrinted || rule.iterations >= 1,
-                 "update rule {}: {} iterations, expected at least 1",
-                 ToString(rule.kind),
-                 rule.iterations);
-}
-
-EncodePlan WeightPlan(const FormatSpec& format) { return SaturatingPlan(format); }
-
-EncodePlan OwnPlan(const UpdateRule& rule, const FormatSpec& format) {
-  switch (rule.kind) {
-    case UpdateKind::kStochastic:
-      return SaturatingPlan(format,
-                            {RoundingMode::kStochastic, StochasticVariant::kA, rule.random_bits});
-    case UpdateKind::kMasterFp16Scaled:
-      return SaturatingPlan(kFp16);
-    case UpdateKind::kKahan:
-      return SaturatingPlan(rule.compensation ? rule.compensation->spec : format);
-    case UpdateKind::kNoteAsPrinted:
-      return MakeEncodePlan(format);
-    default:
-      return SaturatingPlan(format);
-  }
-}
-
-double StateBytesPerWeight(const UpdateRule& rule, const FormatSpec& format) {
-  switch (rule.kind) {
-    case UpdateKind::kMasterFp32:
-      return 4;
-    case UpdateKind::kMasterFp16Scaled:
-    case UpdateKind::kSplitMaster:
-      return 2;
-    case UpdateKind::kKahan:
-      return OwnPlan(rule, format).format.Bits() / 8.0;
-    default:
-      return 0;
-  }
+UpdateJob MakeUpdateJob(const UpdateRule& rule, const WeightUpdate& step, RandomStream random) {
+  UpdateJob job;
+  job.rule = &rule;
+  job.method = &MethodOf(rule.kind);
+  job.plan = WeightPlan(step.format);
+  job.own_plan = OwnPlan(rule, step.format);
+  job.largest = MaxFinite(step.format);
+  job.learning_rate = step.learning_rate;
+  job.random = random;
+  return job;
 }
 
 UpdateState UpdateState::CopiedTo(Place place) const {
@@ -254,32 +181,14 @@ UpdateState StartUpdates(const UpdateRule& rule,
   RequireLikeWeights(weights, weights, "StartUpdates", "weights");
   RequireLikeWeights(initial, weights, "StartUpdates", "initial");
   const size_t rows = weights.rows, cols = weights.cols;
-  const std::span<const float> from = initial.Span();
+  const UpdateMethod& method = MethodOf(rule.kind);
+  const UpdateTraits& traits = method.traits;
+  const ElementGroups groups(ScopeOf(rule), rows, cols);
   UpdateState state;
-  switch (rule.kind) {
-    case UpdateKind::kSplitMaster:
-      StartSplitMaster(from, state.words.Resize(rows, cols).Span(), weights.Span());
-      return state;
-    case UpdateKind::kMasterFp32:
-      FakeQuantize(SaturatingPlan(kFp32), from, state.values.Resize(rows, cols).Span());
-      break;
-    case UpdateKind::kMasterFp16Scaled: {
-      const ElementGroups groups(rule.scope, rows, cols);
-      StartMasterFp16(SaturatingPlan(format),
-                      groups,
-                      from,
-                      state.words.Resize(rows, cols).Span(),
-                      state.scales.Resize(1, groups.Count()).Span(),
-                      weights.Span());
-      return state;
-    }
-    case UpdateKind::kKahan:
-      std::ranges::fill(state.values.Resize(rows, cols).Span(), 0.0f);
-      break;
-    default:
-      break;
-  }
-  FakeQuantize(SaturatingPlan(format), from, weights.Span());
+  if (traits.state == RuleState::kValues) state.values.Resize(rows, cols);
+  if (traits.state == RuleState::kWords) state.words.Resize(rows, cols);
+  if (traits.has_scales) state.scales.Resize(1, groups.Count());
+  method.Start({WeightPlan(format), groups, initial.Span(), state, weights.Span()});
   return state;
 }
 

@@ -22,44 +22,11 @@
 
 namespace numsim {
 
-// Notation: w is a weight, u its update, lr the learning rate. Q rounds to nearest even in the
-// format of the weights and saturates unless stated otherwise; fl32 and fl64 round to float32 and
-// float64. Operations without fl32 or fl64 are exact.
+// kNaive and so on: one enumerator per row of update_kinds.inc, which defines each rule.
 enum class UpdateKind : uint8_t {
-  // w' = Q(fl32(w + fl32(lr u))): the step of a framework without master weights.
-  kNaive,
-  // w' = SR(w + lr u), rounded once from the exact sum, by variant A with random_bits bits:
-  // probabilities are multiples of 2^-random_bits, truncated toward zero.
-  kStochastic,
-  // Keeps m in float32: m' = fl32(m + fl32(lr u)), saturating, w' = Q(m').
-  kMasterFp32,
-  // Keeps m = s h, with h in fp16 and s a power of two per group of the scope. With
-  // x = fl64(m + lr u): s' = MakeScale(fp16, max fl32(|x|), kPow2Ceil).scale (quantize/scale.h),
-  // the least power of two at which nothing overflows; h' = fp16(x / s'), to nearest even,
-  // saturating; w' = Q(s' h'). In the maximum, a value that overflows fl32 counts as the largest
-  // float32. [FP8LM]
-  kMasterFp16Scaled,
-  // Only for bf16 weights. A weight and a signed 16-bit remainder r are the two halves of a
-  // float32 m: bits(m) = (bits(w) << 16) + r. So w is m rounded to nearest with ties away from
-  // zero, whereas Q rounds ties to even. m' = fl32(m + fl32(lr u)), clamped to magnitudes at which
-  // w does not overflow. [TransformerEngine]
-  kSplitMaster,
-  // Keeps c, the part of the last step that rounding lost, in the format `compensation` (Qc rounds
-  // to it, saturating): y = fl64(c + lr u), w' = Q(w + y), c' = Qc(fl64(y - fl64(w' - w))). [Kahan]
-  kKahan,
-  // The search of [Seed003], exactly as printed there. alpha is float32, Q does not saturate, and
-  //   new(alpha) = Q(fl32(w + fl32(alpha u)))
-  //   actual     = sum of squares of Q(fl32(new - w))
-  //   target     = lr * sum of squares of u           (an effective learning rate of sqrt(lr))
-  // [low, high] = [0, 1] is bisected until |actual - target| / target < tolerance, at most
-  // `iterations` times: if actual < target, low becomes alpha; otherwise, also for NaN, high does.
-  // The last candidate is the result, even if another was closer.
-  kNoteAsPrinted,
-  // w' = Q(w + alpha u), rounded once, with the float32 alpha at which ||w' - w|| = lr ||u||; see
-  // internal/matched_step.h for the definition.
-  kNormMatched,
-  // w' = Q(w + alpha u), rounded once, with the float32 alpha at which <w' - w, u> = lr ||u||^2.
-  kProjectionMatched,
+#define NUMSIM_UPDATE_KIND(kind, name) k##kind,
+#include "numsim/updates/update_kinds.inc"
+#undef NUMSIM_UPDATE_KIND
 };
 
 // The behaviour of a matched rule whose target is below the first step that alpha reaches.

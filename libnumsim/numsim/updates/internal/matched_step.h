@@ -47,6 +47,10 @@ struct MatchedProblem {
   uint64_t first_index = 0;  // SmallStep: RandomWord({seed, stream + 2^63}, first_index)
 };
 
+struct UpdateJob;
+// Returns the problem of a job without its arrays, for weights with that SquaredSum of the update.
+MatchedProblem MatchedProblemOf(const UpdateJob& job, double update_square);
+
 struct MatchedStep {
   UpdateStatus status = UpdateStatus::kOk;  // kOk, kBelowMinStep, or kSaturated: out of reach
   float alpha = 0;                          // alpha*; 0 if the target is out of reach

@@ -7,7 +7,7 @@
 
 #include "numsim/base/error.h"
 #include "numsim/base/shared/float_environment.h"
-#include "numsim/updates/internal/update_kinds.h"
+#include "numsim/updates/internal/update_method.h"
 #include "numsim/updates/shared/decay_update.h"
 #include "numsim/updates/step_sums.h"
 

@@ -1,6 +1,7 @@
 #include "numsim/updates/internal/require_state.h"
 
 #include "numsim/base/require.h"
+#include "numsim/updates/internal/update_method.h"
 
 namespace numsim {
 namespace {
@@ -50,15 +51,14 @@ void RequireState(const UpdateRule& rule,
                   MatrixSpan<const float> weights,
                   size_t groups,
                   const char* function) {
-  const UpdateKind kind = rule.kind;
-  const bool scaled = kind == UpdateKind::kMasterFp16Scaled;
-  const bool has_values = kind == UpdateKind::kMasterFp32 || kind == UpdateKind::kKahan;
-  const bool has_words = scaled || kind == UpdateKind::kSplitMaster;
+  const UpdateTraits& traits = MethodOf(rule.kind).traits;
   const size_t n = weights.Elements();
   const Place place = weights.place;
-  RequireBuffer(state.values, has_values ? n : 0, place, function, "state.values");
-  RequireBuffer(state.words, has_words ? n : 0, place, function, "state.words");
-  RequireBuffer(state.scales, scaled ? groups : 0, place, function, "state.scales");
+  RequireBuffer(
+      state.values, traits.state == RuleState::kValues ? n : 0, place, function, "state.values");
+  RequireBuffer(
+      state.words, traits.state == RuleState::kWords ? n : 0, place, function, "state.words");
+  RequireBuffer(state.scales, traits.has_scales ? groups : 0, place, function, "state.scales");
 }
 
 }  // namespace numsim

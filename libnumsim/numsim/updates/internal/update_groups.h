@@ -23,6 +23,12 @@ struct ElementRange {
 // The groups of a rows x cols matrix under layout kTensor, kRow or kBlock, in the order of scales.
 class ElementGroups {
  public:
+  // Returns true for the layouts that groups can have.
+  static bool Has(const ScaleLayout& layout) {
+    return layout.granularity == Granularity::kTensor || layout.granularity == Granularity::kRow ||
+           (layout.granularity == Granularity::kBlock && layout.block >= 1);
+  }
+
   ElementGroups(const ScaleLayout& layout, size_t rows, size_t cols)
       : layout_(layout), rows_(rows), cols_(cols) {}
 

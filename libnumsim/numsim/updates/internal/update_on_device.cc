@@ -12,16 +12,12 @@
 #include "numsim/base/shared/float_environment.h"
 #include "numsim/formats/decode.h"
 #include "numsim/updates/internal/matched_search_device.h"
-#include "numsim/updates/internal/update_kinds.h"
+#include "numsim/updates/internal/update_method.h"
 #include "numsim/updates/internal/update_passes_device.h"
 #include "numsim/updates/internal/update_step_kernel.h"
 
 namespace numsim {
 namespace {
-
-bool IsMatched(UpdateKind kind) {
-  return kind == UpdateKind::kNormMatched || kind == UpdateKind::kProjectionMatched;
-}
 
 // Maxima of a scan, at the beginning of its memory; its sums per block follow.
 struct ScanRecord {
@@ -77,15 +73,15 @@ DeviceElements ListAt(uint8_t* base, size_t weights, size_t update, size_t index
 
 // The sizes that working memory depends on.
 struct StepShape {
-  UpdateKind kind = UpdateKind::kNaive;
+  UpdateTraits traits;
   size_t n = 0;
   bool decays = false, in_place = false;
   bool halves = false;  // the upper halves of float32 hold the values of the state
 
-  bool Matched() const { return IsMatched(kind); }
-  bool HasValues() const { return kind == UpdateKind::kKahan || HasMasters(); }
-  bool HasMasters() const { return kind == UpdateKind::kMasterFp32; }
-  bool HasWords() const { return kind == UpdateKind::kSplitMaster; }
+  bool Matched() const { return traits.searches; }
+  bool HasValues() const { return traits.state == RuleState::kValues; }
+  bool HasMasters() const { return HasValues() && !traits.compensates; }
+  bool HasWords() const { return traits.state == RuleState::kWords; }
   bool KeepsFew() const { return HasMasters() || halves; }
 };
 
@@ -192,21 +188,13 @@ void KeepWeights(const DeviceStep& step, DeviceStream& stream) {
 
 // Takes the matched step of all weights and fetches its sums into `sums`, which stay zero if
 // nothing moved.
-UpdateOutcome TakeMatched(const UpdateRule& rule,
-                          const ScanResult& scan,
+UpdateOutcome TakeMatched(const ScanResult& scan,
                           UpdateJob& job,
                           DeviceStep& step,
                           const StepMemory& memory,
                           StepSums& sums,
                           DeviceStream& stream) {
-  MatchedProblem problem;
-  problem.plan = &job.plan;
-  problem.learning_rate = step.learning_rate;
-  problem.update_square = scan.update_square;
-  problem.quantity =
-      rule.kind == UpdateKind::kNormMatched ? MatchedQuantity::kNorm : MatchedQuantity::kProjection;
-  problem.small_step = rule.small_step;
-  problem.random = step.random;
+  const MatchedProblem problem = MatchedProblemOf(job, scan.update_square);
   const MatchedTerms terms(problem);
   MatchedPasses passes(step.rule, terms, memory.matched.partial, memory.matched.results, stream);
   // DeviceElements is not const because lists are written; the arrays of all weights never are.
@@ -235,25 +223,15 @@ UpdateOutcome TakeMatched(const UpdateRule& rule,
   return outcome;
 }
 
-UpdateJob JobOf(const UpdateRule& rule, const WeightUpdate& step) {
-  UpdateJob job;
-  job.rule = &rule;
-  job.plan = WeightPlan(step.format);
-  job.own_plan = OwnPlan(rule, step.format);
-  job.largest = MaxFinite(step.format);
-  job.learning_rate = step.learning_rate;
-  return job;
-}
-
 DeviceStep StepOf(const UpdateJob& job,
                   const WeightUpdate& update,
-                  RandomStream random,
                   UpdateState& state,
                   MatrixSpan<float> new_weights) {
   DeviceStep step;
   step.kind = job.rule->kind;
-  step.rule = MakeStepRule(step.kind == UpdateKind::kStochastic ? job.own_plan : job.plan);
-  if (step.kind == UpdateKind::kKahan) step.own = MakeStepRule(job.own_plan);
+  const UpdateTraits& traits = job.method->traits;
+  step.rule = MakeStepRule(traits.draws ? job.own_plan : job.plan);
+  if (traits.compensates) step.own = MakeStepRule(job.own_plan);
   step.largest = job.largest;
   step.limit = static_cast<double>(job.largest);
   step.weights = update.weights.data;
@@ -263,7 +241,7 @@ DeviceStep StepOf(const UpdateJob& job,
   step.words = state.words.View().data;
   step.n = new_weights.Elements();
   step.learning_rate = update.learning_rate;
-  step.random = random;
+  step.random = job.random;
   return step;
 }
 
@@ -288,7 +266,7 @@ UpdateOutcome SearchAndTake(UpdateJob& job,
   job.absmax_weight = std::bit_cast<float>(scan.maxima.weights);
   job.absmax_update = std::bit_cast<float>(scan.maxima.update);
   StepSums sums;
-  const UpdateOutcome found = TakeMatched(*job.rule, scan, job, step, memory, sums, stream);
+  const UpdateOutcome found = TakeMatched(scan, job, step, memory, sums, stream);
   return CompleteOutcome(step.kind, step.learning_rate, sums, scan.update_square, found);
 }
 
@@ -318,21 +296,22 @@ UpdateOutcome ApplyUpdateOnDevice(const UpdateRule& rule,
                                   UpdateState& state,
                                   MatrixSpan<float> new_weights) {
   const DefaultFloatEnvironment environment;
-  const float idle_alpha = Searches(rule.kind) ? 0 : update.learning_rate;
+  UpdateJob job = MakeUpdateJob(rule, update, random);
+  const UpdateTraits& traits = job.method->traits;
+  const float idle_alpha = traits.searches ? 0 : update.learning_rate;
   const size_t n = new_weights.Elements();
   if (n == 0) return {.status = UpdateStatus::kZeroUpdate, .alpha = idle_alpha};
   DeviceContext& context = new_weights.place.Context();
   DeviceStream& stream = context.stream();
-  UpdateJob job = JobOf(rule, update);
-  DeviceStep step = StepOf(job, update, random, state, new_weights);
+  DeviceStep step = StepOf(job, update, state, new_weights);
   const bool decays = update.weight_decay != 0;
   const bool in_place = step.new_weights == step.weights;
-  const bool halves = rule.kind == UpdateKind::kKahan && job.own_plan.format.mantissa_bits <= 7;
-  const StepShape shape{rule.kind, n, decays, in_place, halves};
+  const bool halves = traits.compensates && job.own_plan.format.mantissa_bits <= 7;
+  const StepShape shape{traits, n, decays, in_place, halves};
   const StepMemory memory = Arrange(shape, context.Get<UpdateScratch>());
   if (decays) {  // a number that is not finite makes the update so, too
     const DeviceScan arrays{step.weights, step.update, step.values, step.words, n};
-    DecayPass(arrays, rule.kind == UpdateKind::kKahan, update.weight_decay, memory.decayed, stream);
+    DecayPass(arrays, traits.compensates, update.weight_decay, memory.decayed, stream);
     step.update = memory.decayed;
   }
   return shape.Matched() ? SearchAndTake(job, step, memory, stream)

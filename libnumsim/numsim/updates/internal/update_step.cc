@@ -5,42 +5,11 @@
 #include <limits>
 #include <vector>
 
-#include "numsim/base/error.h"
 #include "numsim/base/parallel.h"
-#include "numsim/updates/internal/update_kinds.h"
+#include "numsim/updates/internal/update_method.h"
 
 namespace numsim {
 namespace {
-
-// The rule of a kind: exactly one of the two is set.
-struct KindRules {
-  BlockRule block = nullptr;
-  GroupRule group = nullptr;
-};
-
-KindRules RulesOf(UpdateKind kind) {
-  switch (kind) {
-    case UpdateKind::kNaive:
-      return {NaiveBlock, nullptr};
-    case UpdateKind::kStochastic:
-      return {StochasticBlock, nullptr};
-    case UpdateKind::kMasterFp32:
-      return {MasterFp32Block, nullptr};
-    case UpdateKind::kMasterFp16Scaled:
-      return {nullptr, MasterFp16Group};
-    case UpdateKind::kSplitMaster:
-      return {SplitMasterBlock, nullptr};
-    case UpdateKind::kKahan:
-      return {KahanBlock, nullptr};
-    case UpdateKind::kNoteAsPrinted:
-      return {nullptr, NoteGroup};
-    case UpdateKind::kNormMatched:
-    case UpdateKind::kProjectionMatched:
-      return {nullptr, MatchedGroup};
-  }
-  NUMSIM_CHECK(false, "kind {}", static_cast<int>(kind));
-  return {};
-}
 
 // Calls body(group) for every group, on all threads: many small groups in parallel; few large ones
 // one after another, so that body can use all threads.
@@ -54,27 +23,6 @@ void ForEachGroup(const ElementGroups& groups, size_t n, FunctionRef<void(size_t
   }
   ParallelFor(count, kWorthThread / (each + 1) + 1, [&](size_t begin, size_t end) {
     for (size_t g = begin; g < end; ++g) body(g);
-  });
-}
-
-// Takes the step of one block. `apart` is job.WritesApart(). Requires the default floating-point
-// environment, which ApplyUpdate and ParallelFor set.
-StepSums ApplyBlock(const UpdateJob& job, BlockRule rule, ElementRange block, bool apart) {
-  alignas(64) std::array<float, kSumBlock> buffer;  // the sums still read what it replaces
-  float* const new_weights = job.new_weights.data() + block.begin;
-  float* const after = apart ? new_weights : buffer.data();
-  const uint64_t saturated = rule(job, block, after);
-  StepSums sums = StepSumsOfBlock(
-      job.weights.data() + block.begin, after, job.update.data() + block.begin, block.count);
-  sums.saturated = saturated;
-  if (!apart) std::copy_n(after, block.count, new_weights);
-  return sums;
-}
-
-StepSums ApplyBlocks(const UpdateJob& job, BlockRule rule) {
-  const bool apart = job.WritesApart();
-  return SumOverBlocks<StepSums>(job.weights.size(), [&](size_t begin, size_t count) {
-    return ApplyBlock(job, rule, {begin, count}, apart);
   });
 }
 
@@ -93,8 +41,8 @@ void Complete(float learning_rate,
 }
 
 UpdateStatus StatusOf(UpdateKind kind, const StepSums& sums, UpdateStatus found) {
-  const bool told = kind == UpdateKind::kNaive || kind == UpdateKind::kNoteAsPrinted;
-  if (told && sums.moved == 0) found = std::max(found, UpdateStatus::kBelowMinStep);
+  const bool tells = MethodOf(kind).traits.tells_if_nothing_moved;
+  if (tells && sums.moved == 0) found = std::max(found, UpdateStatus::kBelowMinStep);
   if (sums.saturated > 0) found = std::max(found, UpdateStatus::kSaturated);
   return found;
 }
@@ -107,29 +55,21 @@ struct GroupOutcome {
 };
 
 GroupOutcome TakeGroup(const UpdateJob& job,
-                       const KindRules& rules,
                        size_t index,
                        ElementRange range,
                        double update_square) {
   GroupOutcome group;
   group.update_square = update_square;
-  const float alpha = Searches(job.rule->kind) ? 0 : job.learning_rate;
   if (update_square == 0) {
     KeepWeights(job, range);
     group.outcome.status = UpdateStatus::kZeroUpdate;
-    group.outcome.alpha = alpha;
+    group.outcome.alpha = job.method->traits.searches ? 0 : job.learning_rate;
     return group;
   }
-  if (rules.block != nullptr) {
-    group.outcome.alpha = alpha;
-    group.sums = ApplyBlocks(job, rules.block);
-  } else {
-    const GroupResult result = rules.group(job, {index, range, update_square});
-    group.outcome = result.outcome;
-    group.sums = result.sums;
-  }
-  group.outcome =
-      CompleteOutcome(job.rule->kind, job.learning_rate, group.sums, update_square, group.outcome);
+  const GroupResult result = job.method->StepGroup(job, {index, range, update_square});
+  group.sums = result.sums;
+  group.outcome = CompleteOutcome(
+      job.rule->kind, job.learning_rate, result.sums, update_square, result.outcome);
   return group;
 }
 
@@ -152,7 +92,7 @@ UpdateOutcome Combine(const UpdateJob& job, std::span<const GroupOutcome> groups
     update_square += group.update_square;
   }
   Complete(job.learning_rate, sums, update_square, all);
-  if (Searches(job.rule->kind)) {
+  if (job.method->traits.searches) {
     all.matched = all.matched_target = std::numeric_limits<double>::quiet_NaN();
   }
   return all;
@@ -160,8 +100,31 @@ UpdateOutcome Combine(const UpdateJob& job, std::span<const GroupOutcome> groups
 
 }  // namespace
 
-ScannedStep ScanAndStep(const UpdateJob& job) {
-  const BlockRule rule = RulesOf(job.rule->kind).block;
+// Takes the step of one block. `apart` is job.WritesApart(). Requires the default floating-point
+// environment.
+StepSums ElementwiseMethod::SumBlock(const UpdateJob& job, ElementRange block, bool apart) const {
+  alignas(64) std::array<float, kSumBlock> buffer;  // the sums still read what it replaces
+  float* const new_weights = job.new_weights.data() + block.begin;
+  float* const after = apart ? new_weights : buffer.data();
+  const uint64_t saturated = StepBlock(job, block, after);
+  StepSums sums = StepSumsOfBlock(
+      job.weights.data() + block.begin, after, job.update.data() + block.begin, block.count);
+  sums.saturated = saturated;
+  if (!apart) std::copy_n(after, block.count, new_weights);
+  return sums;
+}
+
+GroupResult ElementwiseMethod::StepGroup(const UpdateJob& job, const UpdateGroup&) const {
+  const bool apart = job.WritesApart();
+  GroupResult result;
+  result.outcome.alpha = job.learning_rate;
+  result.sums = SumOverBlocks<StepSums>(job.weights.size(), [&](size_t begin, size_t count) {
+    return SumBlock(job, {begin, count}, apart);
+  });
+  return result;
+}
+
+ScannedStep ElementwiseMethod::ScanAndStep(const UpdateJob& job) const {
   const bool apart = job.WritesApart();
   return SumOverBlocks<ScannedStep>(job.weights.size(), [&](size_t begin, size_t count) {
     ScannedStep taken;
@@ -169,7 +132,7 @@ ScannedStep ScanAndStep(const UpdateJob& job) {
     if (!taken.scan.Finite()) return taken;
     UpdateJob of_block = job;
     of_block.SetAbsmax(taken.scan);
-    taken.sums = ApplyBlock(of_block, rule, {begin, count}, apart);
+    taken.sums = SumBlock(of_block, {begin, count}, apart);
     return taken;
   });
 }
@@ -193,13 +156,12 @@ UpdateOutcome TakeStep(const UpdateJob& job,
                        const ElementGroups& groups,
                        double update_square,
                        std::vector<UpdateOutcome>* group_outcomes) {
-  const KindRules rules = RulesOf(job.rule->kind);
   const size_t n = job.weights.size();
   std::vector<GroupOutcome> taken(groups.Count());
   ForEachGroup(groups, n, [&](size_t g) {
     const ElementRange range = groups.At(g);
     const double square = groups.Count() == 1 ? update_square : SquaredSum(range.Of(job.update));
-    taken[g] = TakeGroup(job, rules, g, range, square);
+    taken[g] = TakeGroup(job, g, range, square);
   });
   if (group_outcomes != nullptr) {
     for (size_t g = 0; g < taken.size(); ++g) (*group_outcomes)[g] = taken[g].outcome;

@@ -1,26 +1,41 @@
 // Which rules there are for which weights, and where.
+#include <fmt/ranges.h>
+
+#include <string_view>
+#include <vector>
+
+#include "numsim/base/require.h"
 #include "numsim/cast/shared/round_step_rule.h"
-#include "numsim/formats/named_formats.h"
-#include "numsim/updates/internal/update_kinds.h"
+#include "numsim/updates/internal/update_method.h"
 #include "numsim/updates/internal/update_on_device.h"
 
 namespace numsim {
 
 void CheckUpdateRule(const UpdateRule& rule, const Format& format) {
-  if (rule.kind == UpdateKind::kSplitMaster && format.spec != kBf16) {
-    throw Error::Format(
-        "update rule {}: weights of format {}, expected bf16", ToString(rule.kind), format.name);
+  const UpdateMethod& method = MethodOf(rule.kind);
+  const FormatSpec* const only = method.traits.only_format;
+  if (only != nullptr && format.spec != *only) {
+    throw Error::Format("update rule {}: weights of format {}, expected {}",
+                        ToString(rule.kind),
+                        format.name,
+                        ToString(*only));
   }
-  if (rule.kind == UpdateKind::kKahan) {
-    const Format& compensation = rule.compensation ? *rule.compensation : format;
-    if (!compensation.spec.IsSigned() || compensation.spec.zero == Zero::kNone) {
-      throw Error::Format(
-          "update rule {}: a compensation in {}, expected a format with a sign and "
-          "a zero",
-          ToString(rule),
-          compensation.name);
-    }
-  }
+  method.CheckFormat(rule, format);
+}
+
+void CheckRule(const UpdateRule& rule, const FormatSpec& format) {
+  const UpdateMethod& method = MethodOf(rule.kind);
+  const FormatSpec* const only = method.traits.only_format;
+  NUMSIM_REQUIRE(!method.traits.has_scope || ElementGroups::Has(rule.scope),
+                 "update rule {}: scope {}, expected tensor, row or block:N",
+                 ToString(rule.kind),
+                 ToString(rule.scope));
+  NUMSIM_REQUIRE(only == nullptr || format == *only,
+                 "update rule {}: weights of {}, expected {}",
+                 ToString(rule.kind),
+                 ToString(format),
+                 ToString(*only));
+  method.CheckOptions(rule);
 }
 
 bool Serves(const UpdateRule& rule, const Format& format) {
@@ -33,30 +48,22 @@ bool Serves(const UpdateRule& rule, const Format& format) {
 }
 
 bool ServesOnDevice(const UpdateRule& rule, const FormatSpec& format) {
-  switch (rule.kind) {
-    case UpdateKind::kNaive:
-    case UpdateKind::kStochastic:
-    case UpdateKind::kMasterFp32:
-    case UpdateKind::kSplitMaster:
-    case UpdateKind::kKahan:
-      break;
-    case UpdateKind::kNormMatched:
-    case UpdateKind::kProjectionMatched:
-      if (rule.scope.granularity != Granularity::kTensor) return false;
-      break;
-    default:
-      return false;
-  }
-  return HasStepRule(WeightPlan(format)) && HasStepRule(OwnPlan(rule, format));
+  return MethodOf(rule.kind).traits.on_device &&
+         ScopeOf(rule).granularity == Granularity::kTensor && HasStepRule(WeightPlan(format)) &&
+         HasStepRule(OwnPlan(rule, format));
 }
 
 void CheckOnDevice(const UpdateRule& rule, const FormatSpec& format) {
   if (ServesOnDevice(rule, format)) return;
+  std::vector<std::string_view> kinds;
+  for (const UpdateKind kind : UpdateKinds()) {
+    if (MethodOf(kind).traits.on_device) kinds.push_back(ToString(kind));
+  }
   throw Error::Format(
-      "the device has no rule {} for weights of that format: it has naive, stochastic, master-fp32, "
-      "split-master, kahan, norm-matched and projection-matched, with one alpha per tensor, for "
-      "signed formats with a zero whose values float32 holds as normal numbers",
-      ToString(rule));
+      "the device has no rule {} for weights of that format: it has {}, with one alpha per tensor, "
+      "for signed formats with a zero whose values float32 holds as normal numbers",
+      ToString(rule),
+      fmt::join(kinds, ", "));
 }
 
 }  // namespace numsim

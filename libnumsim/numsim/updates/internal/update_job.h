@@ -1,5 +1,4 @@
-// The kinds of update rules behind update_rule.h. ApplyUpdate checks, prepares and sums up; a kind
-// computes new weights, block by block if it treats each weight by itself, else group by group.
+// A step of an update rule on the host, checked and prepared, and what a rule makes of it.
 #pragma once
 
 #include <bit>
@@ -13,15 +12,17 @@
 #include "numsim/rounding/encode_plan.h"
 #include "numsim/updates/internal/update_groups.h"
 #include "numsim/updates/internal/update_scan.h"
-#include "numsim/updates/shared/update_parts.h"
 #include "numsim/updates/step_sums.h"
 #include "numsim/updates/update_rule.h"
 
 namespace numsim {
 
+class UpdateMethod;
+
 // A checked and prepared step: weights, update and state are finite.
 struct UpdateJob {
   const UpdateRule* rule = nullptr;
+  const UpdateMethod* method = nullptr;
   EncodePlan plan;      // Q
   EncodePlan own_plan;  // the kind's own rounding, see OwnPlan
   float largest = 0;    // largest finite value of the format
@@ -55,21 +56,18 @@ struct UpdateJob {
     const double limit = static_cast<double>(largest);
     return bound > limit ? limit : std::numeric_limits<double>::infinity();
   }
+  // Returns the number of weights of the block with |w + lr u| above the largest finite value.
+  uint64_t CountWantedBeyond(ElementRange block) const {
+    return CountBeyond(weights.data() + block.begin,
+                       update.data() + block.begin,
+                       static_cast<double>(learning_rate),
+                       LimitAt(learning_rate),
+                       block.count);
+  }
 };
 
-// Throws Error if the scope is not tensor, row or block:N, if split-master has weights other than bf16,
-// or if note-as-printed has no iterations.
-void CheckRule(const UpdateRule& rule, const FormatSpec& format);
-
-// Writes the new weights of at most kSumBlock elements to `after`, which overlaps nothing, and
-// their new state. Returns the number of weights that the step takes beyond the largest finite
-// value. Requires the default floating-point environment.
-using BlockRule = uint64_t (*)(const UpdateJob& job, ElementRange block, float* after);
-uint64_t NaiveBlock(const UpdateJob& job, ElementRange block, float* after);
-uint64_t StochasticBlock(const UpdateJob& job, ElementRange block, float* after);
-uint64_t MasterFp32Block(const UpdateJob& job, ElementRange block, float* after);
-uint64_t SplitMasterBlock(const UpdateJob& job, ElementRange block, float* after);
-uint64_t KahanBlock(const UpdateJob& job, ElementRange block, float* after);
+// Returns the job of a step without its arrays, which are those of a place.
+UpdateJob MakeUpdateJob(const UpdateRule& rule, const WeightUpdate& step, RandomStream random);
 
 struct UpdateGroup {
   size_t index = 0;
@@ -83,12 +81,6 @@ struct GroupResult {
   UpdateOutcome outcome;
   StepSums sums;
 };
-
-// Takes the step of a group and writes its new weights and state. Requires update_square > 0.
-using GroupRule = GroupResult (*)(const UpdateJob& job, const UpdateGroup& group);
-GroupResult MasterFp16Group(const UpdateJob& job, const UpdateGroup& group);
-GroupResult NoteGroup(const UpdateJob& job, const UpdateGroup& group);
-GroupResult MatchedGroup(const UpdateJob& job, const UpdateGroup& group);
 
 // Takes the step of all groups. Requires finite numbers and an update that is not all zero;
 // update_square is its SquaredSum. `group_outcomes`, if not null, has one element per group.
@@ -109,23 +101,8 @@ struct ScannedStep {
   }
 };
 
-// Scans the arrays and takes the step of a kind with a BlockRule, a block at a time. Leaves out the
-// step of blocks that are not finite. The maxima of the job need not be set.
-ScannedStep ScanAndStep(const UpdateJob& job);
-
 // Makes the new weights of the range equal to the old ones, bit for bit.
 void KeepWeights(const UpdateJob& job, ElementRange range);
-
-// Write the state and weights that a rule starts with, see StartUpdates. `plan` is Q.
-void StartSplitMaster(std::span<const float> initial,
-                      std::span<uint16_t> remainders,
-                      std::span<float> weights);
-void StartMasterFp16(const EncodePlan& plan,
-                     const ElementGroups& groups,
-                     std::span<const float> initial,
-                     std::span<uint16_t> words,
-                     std::span<float> scales,
-                     std::span<float> weights);
 
 // Writes fl32(fl64(u - weight_decay W)) of each element, with W as WeightUpdate::weight_decay
 // defines it. Requires `decayed` to be as long as the update.
