@@ -21,10 +21,6 @@ namespace fs = std::filesystem;
 
 using Names = std::vector<std::string>;
 
-bool IsLanguageModel(const TrainConfig& config) {
-  return config.model.kind == ModelKind::kLlama || config.model.kind == ModelKind::kGpt;
-}
-
 // Adds the rows of another table to the trials of their trainings.
 void AddTable(const Experiment& experiment,
               const std::vector<WantedTraining>& trainings,
@@ -94,12 +90,13 @@ std::vector<std::string> ColumnsOfRows(const Experiment& experiment) {
 }
 
 std::string_view UnitOfTokens(const TrainConfig& config) {
-  return IsLanguageModel(config) ? "tokens" : "examples";
+  return TraitsOf(config.model.kind).has_tokens ? "tokens" : "examples";
 }
 
 double TokensPerStep(const TrainConfig& config) {
   const auto batch = static_cast<double>(config.train.batch);
-  return IsLanguageModel(config) ? batch * static_cast<double>(config.model.context) : batch;
+  return TraitsOf(config.model.kind).has_tokens ? batch * static_cast<double>(config.model.context)
+                                                : batch;
 }
 
 RowsArgument ParseRowsArgument(const std::string& text) {

@@ -88,9 +88,8 @@ bool IsRecord(std::string_view key) {
 
 // Returns true for keys whose values the data set (FitToData).
 bool IsOfData(std::string_view key, const TrainConfig& config) {
-  const bool language =
-      config.model.kind == ModelKind::kLlama || config.model.kind == ModelKind::kGpt;
-  return key.starts_with("data.") || (key == "model.context" && !language);
+  return key.starts_with("data.") ||
+         (key == "model.context" && !TraitsOf(config.model.kind).has_tokens);
 }
 
 }  // namespace

@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include "numsim/models/internal/model_kinds.h"
+#include "numsim/models/model.h"
 #include "tests/models/overfit.h"
 #include "tests/support/image_problem.h"
 
@@ -18,7 +18,7 @@ using ::testing::HasSubstr;
 
 template <typename T>
 std::unique_ptr<Model<T>> MakeUnsettledClip(const ModelConfig& config) {
-  auto model = MakeClipModel<T>(config, Float32Products(), 1);
+  auto model = MakeModel<T>(config, Float32Products(), 1);
   Unsettle(model->parameters(), 0.3F, 2);
   return model;
 }
@@ -71,7 +71,7 @@ TEST(ClipModel, PassesTakeNoTensorsAfterTheFirst) {
 
 TEST(ClipModel, LearnsFourPairsByHeart) {
   const ModelConfig config = TinyImageModel(ModelKind::kClip);
-  const auto model = MakeClipModel<float>(config, {}, 1);
+  const auto model = MakeModel<float>(config, {}, 1);
   const Batch batch = RandomImages(config, 4, 11);
   EXPECT_GT(model->Forward({}, batch).Mean(), 0.5);
   EXPECT_LT(Overfit(*model, batch, 150, 1e-2), 0.01);
@@ -166,7 +166,7 @@ TEST(ClipModel, AnotherOneOfTheSameConceptCountsAsRight) {
 }
 
 TEST(ClipModel, TemperatureStartsAt007) {
-  const auto model = MakeClipModel<double>(TinyImageModel(ModelKind::kClip), {}, 3);
+  const auto model = MakeModel<double>(TinyImageModel(ModelKind::kClip), {}, 3);
   EXPECT_NEAR(LogitScale(*model), std::log(1 / 0.07), 1e-7);
   EXPECT_EQ(model->parameters().Find("logit_scale")->role, ParameterRole::kScalar);
 }
@@ -204,7 +204,7 @@ TEST(ClipModel, BeyondALimitTheTemperatureIsOnlyLedBack) {
   EXPECT_GT(back, 1e-3);
   EXPECT_NEAR(GradientAt(*model, wrong, high + 2), back, 1e-6 * back);
   // Images that go well with their captions: a higher factor would be better.
-  const auto trained = MakeClipModel<float>(config, {}, 1);
+  const auto trained = MakeModel<float>(config, {}, 1);
   Overfit(*trained, wrong, 60, 1e-2);
   for (size_t p = 0; p < model->parameters().size(); ++p) {
     const auto from = trained->parameters()[p].value.View().Span();
@@ -241,7 +241,7 @@ TEST(ClipModel, StartsAsOpenClip) {
   config.hidden = 128;
   config.text_layers = 3;
   config.text_width = 48;
-  const auto model = MakeClipModel<float>(config, {}, 3);
+  const auto model = MakeModel<float>(config, {}, 3);
   ExpectDeviation(*model, "image.patches.weight", 1 / std::sqrt(3 * 48.0));
   ExpectDeviation(*model, "image.class_token", 1 / std::sqrt(64.0));
   ExpectDeviation(*model, "image.positions", 1 / std::sqrt(64.0));
@@ -261,14 +261,14 @@ TEST(ClipModel, StartsAsOpenClip) {
   EXPECT_EQ(model->parameters().Find("image.patches.bias"), nullptr);
   EXPECT_EQ(model->parameters().Find("image.projection.bias"), nullptr);
   config.scaled_branches = false;
-  const auto plain = MakeClipModel<float>(config, {}, 3);
+  const auto plain = MakeModel<float>(config, {}, 3);
   ExpectDeviation(*plain, "text.blocks.2.mlp.down.weight", 1 / std::sqrt(48.0));
 }
 
 TEST(ClipModel, TextTakesWhatIsNotSaidFromImages) {
   ModelConfig config = TinyImageModel(ModelKind::kClip);
   config.text_layers = config.text_width = config.text_heads = config.embedding = 0;
-  const auto model = MakeClipModel<float>(config, {}, 4);
+  const auto model = MakeModel<float>(config, {}, 4);
   EXPECT_NE(model->parameters().Find("text.blocks.1.mlp.up.weight"), nullptr);
   EXPECT_EQ(model->parameters().Find("text.blocks.1.mlp.up.weight")->value.View().rows, 10u);
   EXPECT_EQ(model->parameters().Find("text.projection.weight")->value.View().rows, 12u);
@@ -277,7 +277,7 @@ TEST(ClipModel, TextTakesWhatIsNotSaidFromImages) {
 
 TEST(ClipModel, NamesItsLayersAndCountsTheirProducts) {
   const ModelConfig config = TinyImageModel(ModelKind::kClip);
-  const auto model = MakeClipModel<float>(config, {}, 5);
+  const auto model = MakeModel<float>(config, {}, 5);
   const std::vector<std::string> names = model->LinearLayers();
   EXPECT_EQ(names.size(), 1 + 2 * 4 + 1 + 4 + 1u);
   EXPECT_EQ(names.front(), "image.patches");
@@ -294,7 +294,7 @@ TEST(ClipModel, FirstAndLastLayersMayStayInHighPrecision) {
   precision.all.kind = "te-hybrid";
   precision.all.delayed.emplace();
   precision.first_last_high = true;
-  const auto model = MakeClipModel<float>(TinyImageModel(ModelKind::kClip), precision, 6);
+  const auto model = MakeModel<float>(TinyImageModel(ModelKind::kClip), precision, 6);
   for (const NamedState& state : model->SaveState()) {
     EXPECT_THAT(state.name, HasSubstr(".blocks."));
   }

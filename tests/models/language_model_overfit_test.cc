@@ -1,7 +1,7 @@
 // Tiny language models learn four sequences by heart.
 #include <gtest/gtest.h>
 
-#include "numsim/models/internal/model_kinds.h"
+#include "numsim/models/model.h"
 #include "tests/models/language_model_problem.h"
 #include "tests/models/overfit.h"
 
@@ -11,7 +11,7 @@ namespace {
 // A model that could not learn would stay at the log of the vocabulary, 2.4. Sequences begin with a
 // token of their own, so that each prediction has one right answer.
 void CheckOverfit(const ModelConfig& config, const LinearPrecision& precision) {
-  const auto model = MakeLanguageModel<float>(config, precision, 1);
+  const auto model = MakeModel<float>(config, precision, 1);
   Batch batch = RandomText(4, config.context, config.vocabulary - 4, 21, false);
   for (size_t b = 0; b < batch.examples; ++b) {
     batch.tokens[b * batch.length] = static_cast<int32_t>(config.vocabulary - 1 - b);

@@ -6,7 +6,7 @@
 #include <string_view>
 #include <vector>
 
-#include "numsim/models/internal/model_kinds.h"
+#include "numsim/models/model.h"
 #include "tests/models/language_model_problem.h"
 #include "tests/support/finite_differences.h"
 
@@ -124,7 +124,7 @@ TEST(LanguageModel, ShowsThePointsThatTransformerLists) {
   Recorder<float> recorder;
   Pass<float> pass;
   pass.observer = &recorder;
-  const auto llama = MakeLanguageModel<float>(config, {}, 1);
+  const auto llama = MakeModel<float>(config, {}, 1);
   const Batch batch = RandomText(2, 5, config.vocabulary, 19);
   llama->Forward(pass, batch);
   llama->Backward(pass);
@@ -150,7 +150,7 @@ TEST(LanguageModel, ShowsThePointsThatTransformerLists) {
 
 TEST(LanguageModel, ProfileCoversEveryPartOfAStep) {
   const ModelConfig config = TinyLanguageModel(ModelKind::kGpt);
-  const auto model = MakeLanguageModel<float>(config, {}, 1);
+  const auto model = MakeModel<float>(config, {}, 1);
   StepProfile profile;
   Pass<float> pass;
   pass.profile = &profile;

@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "numsim/data/source.h"
-#include "numsim/models/internal/model_kinds.h"
+#include "numsim/models/model.h"
 #include "numsim/random/streams.h"
 #include "tests/support/finite_differences.h"
 
@@ -62,7 +62,7 @@ inline std::string Describe(const ModelConfig& config) {
 // A model away from its initial values, which leave attention nearly uniform.
 template <typename T>
 std::unique_ptr<Model<T>> MakeUnsettled(const ModelConfig& config) {
-  auto model = MakeLanguageModel<T>(config, Float32Products(), 1);
+  auto model = MakeModel<T>(config, Float32Products(), 1);
   Unsettle(model->parameters(), 0.3F, 2);
   return model;
 }

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "numsim/base/parallel.h"
-#include "numsim/models/internal/model_kinds.h"
+#include "numsim/models/model.h"
 #include "tests/models/language_model_problem.h"
 #include "tests/reference/models/naive_language_model.h"
 #include "tests/support/finite_differences.h"
@@ -79,7 +79,7 @@ TEST(LanguageModel, BitsDoNotDependOnThreads) {
     config.width = 48;
     config.hidden = 0;
     config.context = 40;
-    const auto model = MakeLanguageModel<float>(config, {}, 1);
+    const auto model = MakeModel<float>(config, {}, 1);
     const Batch batch = RandomText(4, config.context, config.vocabulary, 8);
     SetThreadCount(1);
     const std::vector<float> one = LossAndGradients(*model, {}, batch);
@@ -92,7 +92,7 @@ TEST(LanguageModel, BitsDoNotDependOnThreads) {
 TEST(LanguageModel, RepeatsAPassWhateverCameBetween) {
   for (const ModelKind kind : kLanguageModels) {
     const ModelConfig config = TinyLanguageModel(kind);
-    const auto model = MakeLanguageModel<float>(config, {}, 1);
+    const auto model = MakeModel<float>(config, {}, 1);
     const Batch batch = RandomText(2, 4, config.vocabulary, 9);
     const std::vector<float> first = LossAndGradients(*model, {}, batch);
     // A larger batch, and a forward pass alone, as validation has it.
@@ -194,7 +194,7 @@ TEST(LanguageModel, StartsAsThePaperSays) {
     ModelConfig config;
     config.kind = kind;
     config.layers = 8;  // branches: 1/4
-    const auto model = MakeLanguageModel<float>(config, {}, 1);
+    const auto model = MakeModel<float>(config, {}, 1);
     const std::string up = kind == ModelKind::kLlama ? "gate_up" : "up";
     EXPECT_NEAR(Deviation(*model, "embedding.tokens"), 0.02, 4e-4);
     EXPECT_NEAR(Deviation(*model, "blocks.3.attention.qkv.weight"), 0.02, 4e-4);
@@ -219,7 +219,7 @@ TEST(LanguageModel, StartsAsThePaperSays) {
 
     config.scaled_branches = false;
     config.initial_deviation = 0.1;
-    const auto other = MakeLanguageModel<float>(config, {}, 1);
+    const auto other = MakeModel<float>(config, {}, 1);
     EXPECT_NEAR(Deviation(*other, "embedding.tokens"), 0.1, 2e-3);
     EXPECT_NEAR(Deviation(*other, "blocks.7.mlp.down.weight"), 0.1, 2e-3);
   }
@@ -231,7 +231,7 @@ TEST(LanguageModel, HiddenWidthFollowsFromTheWidth) {
     config.width = width;
     config.heads = 1;
     config.hidden = 0;
-    return MakeLanguageModel<float>(config, {}, 1)->parameters().Find(layer)->value.View().rows;
+    return MakeModel<float>(config, {}, 1)->parameters().Find(layer)->value.View().rows;
   };
   EXPECT_EQ(rows(ModelKind::kGpt, 20, "blocks.0.mlp.up.weight"), 80U);
   // 8/3 * 24 = 64; 8/3 * 26 = 69.3; of the gate as much again.

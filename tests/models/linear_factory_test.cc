@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "numsim/models/internal/model_kinds.h"
+#include "numsim/models/model.h"
 #include "numsim/random/distributions.h"
 #include "tests/models/language_model_problem.h"
 #include "tests/support/error_of.h"
@@ -46,7 +46,7 @@ TEST(LinearFactory, OverrideThatNamesNoLayerIsAnError) {
   precision.overrides = {{"*.qkv", {}}, {"blocks.*.gate", {}}};
   ModelConfig config = TinyLanguageModel(ModelKind::kLlama);
   config.layers = 1;
-  EXPECT_EQ(ErrorOf([&] { MakeLanguageModel<float>(config, precision, 1); }),
+  EXPECT_EQ(ErrorOf([&] { MakeModel<float>(config, precision, 1); }),
             "linear.override 'blocks.*.gate' names no layer; there are: blocks.0.attention.qkv, "
             "blocks.0.attention.out, blocks.0.mlp.gate_up, blocks.0.mlp.down, head");
 }
@@ -54,7 +54,7 @@ TEST(LinearFactory, OverrideThatNamesNoLayerIsAnError) {
 TEST(LinearFactory, CountsTwoOperationsAWeightAndRow) {
   ModelConfig config = TinyLanguageModel(ModelKind::kGpt);  // 12 wide, hidden 10, context 6
   config.layers = 2;
-  const auto model = MakeLanguageModel<float>(config, {}, 1);
+  const auto model = MakeModel<float>(config, {}, 1);
   const double block = 12 * 36 + 12 * 12 + 2 * 12 * 10;
   EXPECT_EQ(model->ForwardFlops(3), 2 * 3 * 6 * (2 * block + 12 * 11));
 }
@@ -71,8 +71,8 @@ LinearPrecision Delayed() {
 TEST(LinearFactory, StatesContinueInAnotherModel) {
   const ModelConfig config = TinyLanguageModel(ModelKind::kLlama);
   const Batch batch = RandomText(2, 5, config.vocabulary, 31);
-  const auto model = MakeLanguageModel<float>(config, Delayed(), 1);
-  const auto copy = MakeLanguageModel<float>(config, Delayed(), 1);
+  const auto model = MakeModel<float>(config, Delayed(), 1);
+  const auto copy = MakeModel<float>(config, Delayed(), 1);
   for (int i = 0; i < 2; ++i) {
     model->Forward({}, batch);
     model->Backward({});
@@ -82,18 +82,18 @@ TEST(LinearFactory, StatesContinueInAnotherModel) {
   copy->RestoreState(states);
   const double loss = model->Forward({}, batch).sum;
   EXPECT_EQ(copy->Forward({}, batch).sum, loss);
-  const auto fresh = MakeLanguageModel<float>(config, Delayed(), 1);
+  const auto fresh = MakeModel<float>(config, Delayed(), 1);
   EXPECT_NE(fresh->Forward({}, batch).sum, loss);
 }
 
 TEST(LinearFactory, StateOfAnotherModelIsAnError) {
   const ModelConfig config = TinyLanguageModel(ModelKind::kLlama);
-  const auto model = MakeLanguageModel<float>(config, Delayed(), 1);
+  const auto model = MakeModel<float>(config, Delayed(), 1);
   std::vector<NamedState> states = model->SaveState();
   states[1].name = "blocks.9.attention.out";
   EXPECT_EQ(ErrorOf([&] { model->RestoreState(states); }),
             "state of 'blocks.9.attention.out', which is no linear layer of the model");
-  EXPECT_TRUE(MakeLanguageModel<float>(config, {}, 1)->SaveState().empty());
+  EXPECT_TRUE(MakeModel<float>(config, {}, 1)->SaveState().empty());
 }
 
 LinearPrecision Stochastic() {
@@ -105,7 +105,7 @@ LinearPrecision Stochastic() {
 
 TEST(LinearFactory, RandomDrawsAreThoseOfSeedAndStep) {
   const ModelConfig config = TinyLanguageModel(ModelKind::kLlama);
-  const auto model = MakeLanguageModel<float>(config, Stochastic(), 1);
+  const auto model = MakeModel<float>(config, Stochastic(), 1);
   const Batch batch = RandomText(2, 5, config.vocabulary, 32);
   const auto gradient = [&](uint64_t seed, uint64_t step) {
     Pass<float> pass;

@@ -4,7 +4,7 @@
 #include <cstddef>
 
 #include "numsim/base/parallel.h"
-#include "numsim/models/internal/model_kinds.h"
+#include "numsim/models/model.h"
 #include "tests/models/allocation_count.h"
 #include "tests/models/language_model_problem.h"
 
@@ -37,10 +37,10 @@ TEST(ModelAllocation, PassesTakeNoTensorsAfterTheFirst) {
       LinearPrecision precision;
       precision.all.kind = kind;
       const Batch batch = RandomText(2, config.context, config.vocabulary, 41);
-      EXPECT_EQ(AllocationsOfAPass(*MakeLanguageModel<float>(config, precision, 1), batch), 0U);
+      EXPECT_EQ(AllocationsOfAPass(*MakeModel<float>(config, precision, 1), batch), 0U);
     }
     const Batch batch = RandomText(2, config.context, config.vocabulary, 42);
-    EXPECT_EQ(AllocationsOfAPass(*MakeLanguageModel<double>(config, {}, 1), batch), 0U);
+    EXPECT_EQ(AllocationsOfAPass(*MakeModel<double>(config, {}, 1), batch), 0U);
   }
   SetThreadCount(threads);
 }

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "numsim/models/internal/model_kinds.h"
+#include "numsim/models/model.h"
 #include "tests/models/model_checks.h"
 #include "tests/models/overfit.h"
 
@@ -39,7 +39,7 @@ Batch Features(const ModelConfig& config, size_t examples, uint64_t seed) {
 
 template <typename T>
 std::unique_ptr<Model<T>> MakeUnsettledStudent(const ModelConfig& config) {
-  auto model = MakeStudentModel<T>(config, Float32Products(), 1);
+  auto model = MakeModel<T>(config, Float32Products(), 1);
   Unsettle(model->parameters(), 0.3F, 2);
   return model;
 }
@@ -79,7 +79,7 @@ TEST(StudentModel, PassesTakeNoTensorsAfterTheFirst) {
 
 TEST(StudentModel, LearnsFourExamplesByHeart) {
   for (const ModelConfig& config : StudentConfigs()) {
-    const auto model = MakeStudentModel<float>(config, Float32Products(), 1);
+    const auto model = MakeModel<float>(config, Float32Products(), 1);
     const Batch batch = Features(config, 4, 11);
     const double before = model->Forward({}, batch).Mean();
     EXPECT_LT(Overfit(*model, batch, 300, 5e-3), 1e-3 * before);
@@ -162,7 +162,7 @@ TEST(StudentModel, LossIsTheSquaredErrorAgainstTheTeacher) {
 // A student whose MLPs are switched off passes its features on: what is left is the teacher.
 double TeacherAlone(const LinearPrecision& precision, uint64_t seed) {
   const ModelConfig config = TinyStudent(10);
-  const auto model = MakeStudentModel<float>(config, precision, seed);
+  const auto model = MakeModel<float>(config, precision, seed);
   for (const char* const name : {"blocks.0.mlp.down.weight", "blocks.1.mlp.down.weight"}) {
     for (float& w : model->parameters().Find(name)->value.View().Span()) w = 0;
   }
@@ -205,12 +205,12 @@ TEST(StudentModel, TeacherIsNoneOfItsParametersAndSeenByNobody) {
 }
 
 TEST(StudentModel, NamesItsLayersAndCountsTheirProducts) {
-  const auto wide = MakeStudentModel<float>(TinyStudent(10), {}, 1);
+  const auto wide = MakeModel<float>(TinyStudent(10), {}, 1);
   EXPECT_EQ(wide->LinearLayers(),
             (std::vector<std::string>{
                 "blocks.0.mlp.up", "blocks.0.mlp.down", "blocks.1.mlp.up", "blocks.1.mlp.down"}));
   EXPECT_EQ(wide->ForwardFlops(3), 3 * 2.0 * 4 * 140);
-  const auto narrow = MakeStudentModel<float>(TinyStudent(7), {}, 1);
+  const auto narrow = MakeModel<float>(TinyStudent(7), {}, 1);
   EXPECT_EQ(narrow->LinearLayers().front(), "input");
   EXPECT_EQ(narrow->LinearLayers().back(), "head");
   EXPECT_EQ(narrow->ForwardFlops(3), 3 * 2.0 * (4 * 140 + 2 * 70));
@@ -220,7 +220,7 @@ TEST(StudentModel, StartsAsThePaper) {
   ModelConfig config = TinyStudent(32);
   config.width = 64;
   config.hidden = 0;
-  const auto model = MakeStudentModel<float>(config, {}, 2);
+  const auto model = MakeModel<float>(config, {}, 2);
   ExpectDeviation(*model, "input.weight", 1 / std::sqrt(3 * 32.0));
   ExpectDeviation(*model, "blocks.1.mlp.up.weight", 1 / std::sqrt(3 * 64.0));
   ExpectDeviation(*model, "blocks.1.mlp.down.weight", 1 / std::sqrt(3 * 256.0));

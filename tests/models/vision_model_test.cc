@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "numsim/models/internal/image_tower.h"
-#include "numsim/models/internal/model_kinds.h"
+#include "numsim/models/model.h"
 #include "tests/models/overfit.h"
 #include "tests/support/error_of.h"
 #include "tests/support/image_problem.h"
@@ -19,7 +19,7 @@ using ::testing::HasSubstr;
 
 template <typename T>
 std::unique_ptr<Model<T>> MakeUnsettledVision(const ModelConfig& config) {
-  auto model = MakeVisionModel<T>(config, Float32Products(), 1);
+  auto model = MakeModel<T>(config, Float32Products(), 1);
   Unsettle(model->parameters(), 0.3F, 2);
   return model;
 }
@@ -112,7 +112,7 @@ TEST(VisionModel, PassesTakeNoTensorsAfterTheFirst) {
 
 TEST(VisionModel, LearnsFourImagesByHeart) {
   const ModelConfig config = TinyImageModel(ModelKind::kVit);
-  const auto model = MakeVisionModel<float>(config, {}, 1);
+  const auto model = MakeModel<float>(config, {}, 1);
   Batch batch = RandomImages(config, 4, 11);
   batch.targets = {3, 0, 3, 1};
   EXPECT_NEAR(model->Forward({}, batch).Mean(), std::log(5.0), 1e-6);  // the head starts as zeros
@@ -221,7 +221,7 @@ TEST(VisionModel, StartsAsThePublishedCode) {
   config.layers = 1;
   config.width = 64;
   config.hidden = 96;
-  const auto model = MakeVisionModel<float>(config, {}, 3);
+  const auto model = MakeModel<float>(config, {}, 3);
   ExpectDeviation(*model, "patches.weight", 1 / std::sqrt(48.0));
   ExpectDeviation(*model, "positions", 0.02);
   ExpectDeviation(*model, "class_token", 0);
@@ -235,7 +235,7 @@ TEST(VisionModel, StartsAsThePublishedCode) {
 
 TEST(VisionModel, NamesItsLayersAndCountsTheirProducts) {
   const ModelConfig config = TinyImageModel(ModelKind::kVit);
-  const auto model = MakeVisionModel<float>(config, {}, 4);
+  const auto model = MakeModel<float>(config, {}, 4);
   const std::vector<std::string> names = {"patches",
                                           "blocks.0.attention.qkv",
                                           "blocks.0.attention.out",
@@ -257,7 +257,7 @@ TEST(VisionModel, FirstAndLastLayerMayStayInHighPrecision) {
   precision.all.kind = "te-hybrid";
   precision.all.delayed.emplace();
   precision.first_last_high = true;
-  const auto model = MakeVisionModel<float>(config, precision, 5);
+  const auto model = MakeModel<float>(config, precision, 5);
   std::vector<std::string> delayed;
   for (const NamedState& state : model->SaveState()) delayed.push_back(state.name);
   std::vector<std::string> names = model->LinearLayers();
@@ -270,10 +270,9 @@ TEST(VisionModel, BadConfigurationsAreErrors) {
   ModelConfig config = TinyImageModel(ModelKind::kVit);
   LinearPrecision precision;
   precision.overrides.emplace_back().layers = "*.gate_up";
-  EXPECT_THAT(ErrorOf([&] { MakeVisionModel<float>(config, precision, 1); }),
-              HasSubstr("*.gate_up"));
+  EXPECT_THAT(ErrorOf([&] { MakeModel<float>(config, precision, 1); }), HasSubstr("*.gate_up"));
   config.patch = 4;
-  EXPECT_EQ(ErrorOf([&] { MakeVisionModel<float>(config, {}, 1); }),
+  EXPECT_EQ(ErrorOf([&] { MakeModel<float>(config, {}, 1); }),
             "model.patch: 4 does not divide model.image = 6");
 }
 

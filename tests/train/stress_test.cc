@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "numsim/base/parallel.h"
-#include "numsim/models/internal/model_kinds.h"
+#include "numsim/models/model.h"
 #include "numsim/ops/elementwise.h"
 #include "numsim/random/streams.h"
 #include "numsim/train/shared/tensor_telemetry.h"
@@ -214,7 +214,7 @@ TEST(CheckStressPoint, RefusesJustThePointsWhereGradientsWouldBeWrong) {
 
 TEST(CheckStressPoint, ListsThePointsWhereNoneIsCovered) {
   const ModelConfig config = TinyLanguageModel(ModelKind::kGpt);
-  const auto model = MakeLanguageModel<float>(config, {}, 1);
+  const auto model = MakeModel<float>(config, {}, 1);
   const Batch batch = RandomText(1, config.context, config.vocabulary, 3);
   const auto error = [&](const StressConfig& stress) {
     return ErrorOf([&] { CheckStressPoint(stress, *model, batch); });

@@ -26,19 +26,27 @@ std::string_view KeywordToString(const Keyword<Enum> (&keywords)[N], Enum value)
   return {};
 }
 
+// Returns the names, separated by ", ".
+template <typename Enum, size_t N>
+std::string KeywordNames(const Keyword<Enum> (&keywords)[N]) {
+  std::string names;
+  for (const Keyword<Enum>& keyword : keywords) {
+    if (!names.empty()) names += ", ";
+    names += keyword.text;
+  }
+  return names;
+}
+
 // Returns the enumerator named `text`. Throws Error "WHAT 'TEXT' is not one of ..." if there is
 // none, with the nearest name.
 template <typename Enum, size_t N>
 Enum ParseKeyword(const Keyword<Enum> (&keywords)[N],
                   std::string_view what,
                   std::string_view text) {
-  std::string valid;
   for (const Keyword<Enum>& keyword : keywords) {
     if (keyword.text == text) return keyword.value;
-    if (!valid.empty()) valid += ", ";
-    valid += keyword.text;
   }
-  throw NotOneOf(what, text, valid);
+  throw NotOneOf(what, text, KeywordNames(keywords));
 }
 
 }  // namespace numsim

@@ -104,10 +104,14 @@ DataKind ParseDataKind(std::string_view text) {
 }
 std::string_view ToString(DataKind kind) { return KeywordToString(kDataKinds, kind); }
 
+std::string DataKindNames() { return KeywordNames(kDataKinds); }
+
 TokenizerKind ParseTokenizerKind(std::string_view text) {
   return ParseKeyword(kTokenizerKinds, "data.tokenizer", text);
 }
 std::string_view ToString(TokenizerKind kind) { return KeywordToString(kTokenizerKinds, kind); }
+
+std::string TokenizerKindNames() { return KeywordNames(kTokenizerKinds); }
 
 size_t DefaultDataSize(DataKind kind) {
   switch (kind) {

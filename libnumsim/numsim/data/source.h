@@ -49,6 +49,7 @@ enum class DataKind : uint8_t {
 // captions, generated-shapes, gaussian or zipf.
 DataKind ParseDataKind(std::string_view text);
 std::string_view ToString(DataKind kind);
+std::string DataKindNames();
 
 // The tokens of a text.
 enum class TokenizerKind : uint8_t {
@@ -58,6 +59,7 @@ enum class TokenizerKind : uint8_t {
 // Convert between a TokenizerKind and its name: bytes or bpe.
 TokenizerKind ParseTokenizerKind(std::string_view text);
 std::string_view ToString(TokenizerKind kind);
+std::string TokenizerKindNames();
 
 struct DataConfig {
   DataKind kind = DataKind::kGeneratedText;
@@ -96,6 +98,8 @@ struct DataShape {
   size_t features = 0;
   size_t train_examples = 0, valid_examples = 0;  // in `unit`
   std::string_view unit = "examples";             // text: "bytes" or "tokens"
+
+  bool HasImages() const { return height > 0 && channels > 0; }
 };
 
 // Serves batches for training and validation. Immutable after construction, so any number of

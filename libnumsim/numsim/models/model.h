@@ -74,6 +74,10 @@ class Model {
   std::unique_ptr<ParameterList<T>> parameters_;
 };
 
+// Sets what follows from the data: vocabulary, context of captions, image, channels, classes, inputs.
+// Throws Error if a model of that kind cannot be trained with such data.
+void FitModelToData(ModelConfig& config, const DataShape& data);
+
 // Returns a new model. `seed` decides the initial values of its parameters (for kDrawn) and always
 // decides everything else, such as a student's teacher. Throws Error as CheckModelConfig and
 // MakeLinearRecipe do, and if an override matches no layer.

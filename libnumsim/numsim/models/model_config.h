@@ -13,18 +13,27 @@
 
 namespace numsim {
 
+// kLlama and so on: one enumerator per row of model_kinds.inc, which describes each model.
 enum class ModelKind : uint8_t {
-  kLlama,  // RMSNorm, rotary positions, SwiGLU, no biases [Llama2]
-  kGpt,    // LayerNorm, learned positions, GELU, biases [GPT2]; head not tied to the embedding
-  kVit,    // image classifier: patches, class token, learned positions, LayerNorm, GELU [ViT]
-  kClip,   // a ViT and a causal text transformer with a contrastive loss [CLIP]
-  kMlp,    // student of a fixed teacher: residual blocks of LayerNorm, linear, GELU, linear, with
-           // linear layers around them if inputs != width; squared error [MXInstability]
+#define NUMSIM_MODEL_KIND(kind, name) k##kind,
+#include "numsim/models/model_kinds.inc"
+#undef NUMSIM_MODEL_KIND
 };
 // Convert between a ModelKind and its name: llama, gpt, vit, clip or mlp. ParseModelKind throws
 // Error listing the names if `text` is none of them.
 ModelKind ParseModelKind(std::string_view text);
 std::string_view ToString(ModelKind kind);
+// Returns the names, separated by ", ".
+std::string ModelKindNames();
+
+// Differences between kinds that training and reports depend on.
+struct ModelTraits {
+  bool has_tokens =
+      false;  // an example is a sequence of ModelConfig::context tokens, each with a loss
+  bool has_accuracy = true;  // the loss counts items as correct or not
+  std::string_view loss_unit = "nats";
+};
+const ModelTraits& TraitsOf(ModelKind kind);
 
 // The MLP of a llama's blocks. The smooth kinds keep outliers from the quantiser of the layer
 // `down` and compute the same function in exact arithmetic.
@@ -47,6 +56,7 @@ enum class MlpKind : uint8_t {
 // clamped-swiglu, gelu. ParseMlpKind throws Error listing the names.
 MlpKind ParseMlpKind(std::string_view text);
 std::string_view ToString(MlpKind kind);
+std::string MlpKindNames();
 
 // The shape of a model. Fields that do not apply to its kind are ignored.
 struct ModelConfig {

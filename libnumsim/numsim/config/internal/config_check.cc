@@ -7,6 +7,7 @@
 #include "numsim/base/error.h"
 #include "numsim/config/config.h"
 #include "numsim/config/shared/config_table.h"
+#include "numsim/models/model.h"
 
 namespace numsim {
 namespace {
@@ -50,19 +51,6 @@ void CheckModelAlone(ModelConfig model) {
   CheckModelConfig(model);
 }
 
-[[noreturn]] void DoNotFit(ModelKind kind, std::string_view wanted) {
-  throw KeyError::Format("data.kind", "a model of kind '{}' needs {}", ToString(kind), wanted);
-}
-
-void FitImage(ModelConfig& model, const DataShape& data) {
-  if (data.height != data.width) {
-    throw KeyError::Format(
-        "data.path", "images of {} x {} pixels are not square", data.height, data.width);
-  }
-  model.image = data.height;
-  model.channels = data.channels;
-}
-
 }  // namespace
 
 StorageConfig::StorageConfig() : activations(ParseFormat("fp32")), gradients(activations) {}
@@ -85,39 +73,15 @@ void CheckTrainConfig(const TrainConfig& config) {
 }
 
 void FitToData(TrainConfig& config, const DataShape& data) {
-  ModelConfig& model = config.model;
-  const bool has_tokens = data.vocabulary > 0, has_images = data.height > 0 && data.channels > 0;
-  switch (model.kind) {
-    case ModelKind::kLlama:
-    case ModelKind::kGpt:
-      if (!has_tokens || has_images) DoNotFit(model.kind, "text, generated-text or zipf");
-      if (config.stress.input_tail != 0) {
-        throw KeyError("stress.input_tail", "text has neither pixels nor features");
-      }
-      if (config.stress.jump_contrast != 1) {
-        throw KeyError("stress.jump_contrast", "text has neither pixels nor features");
-      }
-      model.vocabulary = data.vocabulary;
-      break;
-    case ModelKind::kVit:
-      if (!has_images || data.classes == 0) DoNotFit(model.kind, "images or generated-images");
-      FitImage(model, data);
-      model.classes = data.classes;
-      break;
-    case ModelKind::kClip:
-      if (!has_images || !has_tokens) DoNotFit(model.kind, "captions or generated-shapes");
-      FitImage(model, data);
-      model.vocabulary = data.vocabulary;
-      model.context = data.length;
-      break;
-    case ModelKind::kMlp:
-      if (data.features == 0) DoNotFit(model.kind, "gaussian");
-      model.inputs = data.features;
-      break;
+  FitModelToData(config.model, data);
+  if (!data.HasImages() && data.features == 0) {
+    constexpr const char* kNoNumbers = "text has neither pixels nor features";
+    if (config.stress.input_tail != 0) throw KeyError("stress.input_tail", kNoNumbers);
+    if (config.stress.jump_contrast != 1) throw KeyError("stress.jump_contrast", kNoNumbers);
   }
   config.schedule.steps = config.train.steps;
   CheckTrainConfig(config);
-  CheckModelConfig(model);
+  CheckModelConfig(config.model);
 }
 
 }  // namespace numsim

@@ -6,6 +6,7 @@
 #include "numsim/base/elementary.h"
 #include "numsim/base/require.h"
 #include "numsim/formats/named_formats.h"
+#include "numsim/models/internal/field_checks.h"
 #include "numsim/models/internal/image_tower.h"
 #include "numsim/models/internal/model_kinds.h"
 #include "numsim/models/internal/text_tower.h"
@@ -152,6 +153,27 @@ class Projection {
   Buffer<T> projected_, inverse_, unit_, unit_gradient_, gradient_, row_gradient_;
 };
 
+// Model of kind clip [CLIP]. It has an image tower (image_tower.h)
+// with prefix "image." and a norm before its first block, a text tower (text_tower.h) with prefix
+// "text.", and linear layers "image.projection" and "text.projection" to the common space. The
+// projected rows are normalised to norm 1 and give u and v. With N pairs,
+//   logits = e^t (u v^T; v u^T), 2N x N    images against captions, then captions against images
+// and the loss is the mean over all rows of the cross entropy with the matching column; t is the
+// parameter "logit_scale". `correct` counts the rows whose largest logit belongs to their own
+// concept. The tensor names are those of the towers, "image.projection", "text.projection" and
+// "logits".
+//
+// t is initially ln(1 / 0.07) and is clamped to [0, ln 100] where it is used
+// (ops/shared/temperature.h).
+//
+// The initial values are those of [OpenCLIP], with normal distributions of the same variance in
+// place of uniform ones, and biases of 0. Deviations in the image tower: class token, positions and
+// projection 1/sqrt(width); queries, keys and values 1/sqrt(2 width); other linear layers 1/sqrt(3
+// inputs). In the text tower: tokens 0.02; positions 0.01; queries, keys, values and projection
+// 1/sqrt(width); the MLP's first layer 1/sqrt(2 width); layers that end a branch 1/sqrt(2 layers
+// width), or 1/sqrt(width) without `scaled_branches`.
+//
+// The text MLP has the same ratio of hidden size to width as the image MLP.
 template <typename T>
 class ClipModel final : public LayeredModel<T> {
  public:
@@ -261,25 +283,42 @@ void ClipModel<T>::Backward(const Pass<T>& pass) {
   image_.Backward(pass, image_projection_.Backward(pass, of_images, of_captions, v));
 }
 
-}  // namespace
-
-template <typename T>
-std::unique_ptr<Model<T>> MakeClipModel(const ModelConfig& config,
-                                        const LinearPrecision& precision,
-                                        uint64_t seed,
-                                        InitialValues initial) {
-  NUMSIM_CHECK(config.kind == ModelKind::kClip, "{}", ToString(config.kind));
-  CheckModelConfig(config);
-  return std::make_unique<ClipModel<T>>(config, precision, seed, initial);
+void CheckText(const ModelConfig& config) {
+  CheckOptionalSize("text_layers", config.text_layers);
+  const size_t text_layers = config.text_layers != 0 ? config.text_layers : config.layers;
+  CheckBlocks(config.text_layers != 0 ? "text_layers" : "layers", config.layers + text_layers);
+  CheckOptionalSize("text_width", config.text_width);
+  CheckOptionalSize("text_heads", config.text_heads);
+  CheckOptionalSize("embedding", config.embedding);
+  const size_t width = config.text_width != 0 ? config.text_width : config.width;
+  const size_t heads = config.text_heads != 0 ? config.text_heads : config.heads;
+  if (width % heads != 0) {
+    throw KeyError::Format(
+        "model.text_heads", "{} heads do not divide a text width of {}", heads, width);
+  }
 }
 
-template std::unique_ptr<Model<float>> MakeClipModel<float>(const ModelConfig&,
-                                                            const LinearPrecision&,
-                                                            uint64_t,
-                                                            InitialValues);
-template std::unique_ptr<Model<double>> MakeClipModel<double>(const ModelConfig&,
-                                                              const LinearPrecision&,
-                                                              uint64_t,
-                                                              InitialValues);
+void CheckClip(const ModelConfig& config) {
+  CheckHeads(config);
+  CheckImage(config);
+  CheckTokens(config);
+  CheckText(config);
+}
+
+bool FitCaptions(ModelConfig& config, const DataShape& data) {
+  if (!data.HasImages() || data.vocabulary == 0) return false;
+  FitImage(config, data);
+  config.vocabulary = data.vocabulary;
+  config.context = data.length;
+  return true;
+}
+
+}  // namespace
+
+const ModelKindRow& ClipRow() {
+  static constexpr ModelKindRow kRow =
+      MakeRow<ClipModel>({}, "captions or generated-shapes", CheckClip, FitCaptions);
+  return kRow;
+}
 
 }  // namespace numsim

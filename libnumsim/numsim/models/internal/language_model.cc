@@ -4,6 +4,7 @@
 
 #include "numsim/base/require.h"
 #include "numsim/models/internal/embedding_layer.h"
+#include "numsim/models/internal/field_checks.h"
 #include "numsim/models/internal/linear_factory.h"
 #include "numsim/models/internal/model_kinds.h"
 #include "numsim/models/internal/transformer.h"
@@ -62,6 +63,14 @@ EmbeddingOptions EmbeddingOf(const ModelConfig& config) {
           .position = {0, deviation / 2}};
 }
 
+// Model of kind llama or gpt. The tensor names are "embedding",
+// those of a transformer with prefix "blocks" (transformer.h), "final_norm" and "head". Its
+// parameters besides those of the transformer are embedding.tokens, embedding.positions (gpt),
+// final_norm.gain, final_norm.bias (gpt) and head.weight.
+//
+// Initially, weights are normal with deviation 0.02 and positions with 0.01, biases are 0 and gains
+// 1; the weights of the linear layers that end a branch are divided by sqrt(2 layers) [GPT2]. The
+// papers on Llama do not state their initial values, so llama uses the same.
 template <typename T>
 class LanguageModel final : public LayeredModel<T> {
  public:
@@ -135,27 +144,39 @@ void LanguageModel<T>::Backward(const Pass<T>& pass) {
   embedding_.Backward(pass, blocks_.Backward(pass, stream_gradient));
 }
 
-}  // namespace
-
-template <typename T>
-std::unique_ptr<Model<T>> MakeLanguageModel(const ModelConfig& config,
-                                            const LinearPrecision& precision,
-                                            uint64_t seed,
-                                            InitialValues initial) {
-  NUMSIM_CHECK(config.kind == ModelKind::kLlama || config.kind == ModelKind::kGpt,
-               "{}",
-               ToString(config.kind));
-  CheckModelConfig(config);
-  return std::make_unique<LanguageModel<T>>(config, precision, seed, initial);
+void CheckGpt(const ModelConfig& config) {
+  CheckHeads(config);
+  CheckTokens(config);
 }
 
-template std::unique_ptr<Model<float>> MakeLanguageModel<float>(const ModelConfig&,
-                                                                const LinearPrecision&,
-                                                                uint64_t,
-                                                                InitialValues);
-template std::unique_ptr<Model<double>> MakeLanguageModel<double>(const ModelConfig&,
-                                                                  const LinearPrecision&,
-                                                                  uint64_t,
-                                                                  InitialValues);
+void CheckLlama(const ModelConfig& config) {
+  CheckHeads(config);
+  const size_t head_dim = config.width / config.heads;
+  if (head_dim % 2 != 0) {
+    throw KeyError::Format(
+        "model.heads", "rotary positions need an even width of a head, not {}", head_dim);
+  }
+  CheckTokens(config);
+}
+
+bool FitText(ModelConfig& config, const DataShape& data) {
+  if (data.vocabulary == 0 || data.HasImages()) return false;
+  config.vocabulary = data.vocabulary;
+  return true;
+}
+
+}  // namespace
+
+const ModelKindRow& LlamaRow() {
+  static constexpr ModelKindRow kRow = MakeRow<LanguageModel>(
+      {.has_tokens = true}, "text, generated-text or zipf", CheckLlama, FitText);
+  return kRow;
+}
+
+const ModelKindRow& GptRow() {
+  static constexpr ModelKindRow kRow = MakeRow<LanguageModel>(
+      {.has_tokens = true}, "text, generated-text or zipf", CheckGpt, FitText);
+  return kRow;
+}
 
 }  // namespace numsim

@@ -1,3 +1,4 @@
+#include "numsim/models/internal/field_checks.h"
 #include "numsim/models/internal/model_kinds.h"
 #include "numsim/models/internal/residual_mlp.h"
 #include "numsim/ops/elementwise.h"
@@ -43,6 +44,17 @@ class Teacher {
   ResidualMlp<T> mlp_;
 };
 
+// Model of kind mlp: the proxy model on which [MXInstability]
+// studies instabilities. The student is a residual MLP (residual_mlp.h) with norms. The teacher has
+// the same shape without norms; `seed` also decides its weights (RandomPurpose::kTeacher), and it
+// computes in float32 (float64 in a model of double) whatever the precision of the student. The
+// loss is the squared error against the teacher's outputs, without noise. The tensor names are
+// those of the student with prefix "".
+//
+// As in the paper, the input has `width` features and the output is the residual stream. If the
+// number of features differs from `width`, an input and an output projection are added. Unlike the
+// paper, the MLPs have no biases, GELU uses the tanh form, and the teacher has residual
+// connections.
 template <typename T>
 class StudentModel final : public LayeredModel<T> {
  public:
@@ -90,25 +102,20 @@ void StudentModel<T>::Backward(const Pass<T>& pass) {
   student_.Backward(pass, gradient_.View());
 }
 
-}  // namespace
+void CheckMlp(const ModelConfig& config) { CheckSize("inputs", config.inputs); }
 
-template <typename T>
-std::unique_ptr<Model<T>> MakeStudentModel(const ModelConfig& config,
-                                           const LinearPrecision& precision,
-                                           uint64_t seed,
-                                           InitialValues initial) {
-  NUMSIM_CHECK(config.kind == ModelKind::kMlp, "{}", ToString(config.kind));
-  CheckModelConfig(config);
-  return std::make_unique<StudentModel<T>>(config, precision, seed, initial);
+bool FitFeatures(ModelConfig& config, const DataShape& data) {
+  if (data.features == 0) return false;
+  config.inputs = data.features;
+  return true;
 }
 
-template std::unique_ptr<Model<float>> MakeStudentModel<float>(const ModelConfig&,
-                                                               const LinearPrecision&,
-                                                               uint64_t,
-                                                               InitialValues);
-template std::unique_ptr<Model<double>> MakeStudentModel<double>(const ModelConfig&,
-                                                                 const LinearPrecision&,
-                                                                 uint64_t,
-                                                                 InitialValues);
+}  // namespace
+
+const ModelKindRow& MlpRow() {
+  static constexpr ModelKindRow kRow = MakeRow<StudentModel>(
+      {.has_accuracy = false, .loss_unit = "mean square"}, "gaussian", CheckMlp, FitFeatures);
+  return kRow;
+}
 
 }  // namespace numsim

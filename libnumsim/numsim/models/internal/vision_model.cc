@@ -2,6 +2,7 @@
 #include <vector>
 
 #include "numsim/base/require.h"
+#include "numsim/models/internal/field_checks.h"
 #include "numsim/models/internal/image_tower.h"
 #include "numsim/models/internal/model_kinds.h"
 #include "numsim/ops/shared/index_column.h"
@@ -45,6 +46,14 @@ ImageTowerOptions TowerOf(const ModelConfig& config) {
   return options;
 }
 
+// Model of kind vit [ViT]: an image tower (image_tower.h) with
+// prefix "" and a linear layer "head" with a bias, which maps the class token to the classes. The
+// tensor names are those of the tower and "head".
+//
+// The initial values are those of the published code [ViT], with normal distributions of the same
+// variance in place of uniform ones. Deviations: patches 1/sqrt(inputs); positions 0.02; class
+// token, head and biases 0; other linear layers sqrt(2 / (inputs + outputs)), where queries, keys
+// and values count as three layers.
 template <typename T>
 class VisionModel final : public LayeredModel<T> {
  public:
@@ -95,25 +104,25 @@ void VisionModel<T>::Backward(const Pass<T>& pass) {
   tower_.Backward(pass, gradient);
 }
 
-}  // namespace
-
-template <typename T>
-std::unique_ptr<Model<T>> MakeVisionModel(const ModelConfig& config,
-                                          const LinearPrecision& precision,
-                                          uint64_t seed,
-                                          InitialValues initial) {
-  NUMSIM_CHECK(config.kind == ModelKind::kVit, "{}", ToString(config.kind));
-  CheckModelConfig(config);
-  return std::make_unique<VisionModel<T>>(config, precision, seed, initial);
+void CheckVit(const ModelConfig& config) {
+  CheckHeads(config);
+  CheckImage(config);
+  CheckSize("classes", config.classes);
 }
 
-template std::unique_ptr<Model<float>> MakeVisionModel<float>(const ModelConfig&,
-                                                              const LinearPrecision&,
-                                                              uint64_t,
-                                                              InitialValues);
-template std::unique_ptr<Model<double>> MakeVisionModel<double>(const ModelConfig&,
-                                                                const LinearPrecision&,
-                                                                uint64_t,
-                                                                InitialValues);
+bool FitImages(ModelConfig& config, const DataShape& data) {
+  if (!data.HasImages() || data.classes == 0) return false;
+  FitImage(config, data);
+  config.classes = data.classes;
+  return true;
+}
+
+}  // namespace
+
+const ModelKindRow& VitRow() {
+  static constexpr ModelKindRow kRow =
+      MakeRow<VisionModel>({}, "images or generated-images", CheckVit, FitImages);
+  return kRow;
+}
 
 }  // namespace numsim

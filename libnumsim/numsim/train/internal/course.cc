@@ -61,20 +61,16 @@ void RestoreValidation(const std::vector<double>& numbers, Course& course) {
   }
 }
 
-bool IsLanguageModel(const TrainConfig& config) {
-  return config.model.kind == ModelKind::kLlama || config.model.kind == ModelKind::kGpt;
-}
-
 }  // namespace
 
 bool IsDue(uint64_t step, uint64_t every) { return every > 0 && step % every == 0; }
 
 uint64_t TokensPerStep(const TrainConfig& config) {
-  return config.train.batch * (IsLanguageModel(config) ? config.model.context : 1);
+  return config.train.batch * (TraitsOf(config.model.kind).has_tokens ? config.model.context : 1);
 }
 
 std::string_view UnitOf(const TrainConfig& config) {
-  return IsLanguageModel(config) ? "tokens" : "examples";
+  return TraitsOf(config.model.kind).has_tokens ? "tokens" : "examples";
 }
 
 StepNumbers NumbersOf(const OptimizerStep& step, const ParameterList<float>& parameters) {
@@ -143,7 +139,7 @@ void Course::RecordValidation(const TrainConfig& config,
   validation = loss;
   zero_shot = retrieval;
   validated_at = step;
-  const bool counts = config.model.kind != ModelKind::kMlp && loss.counted > 0;
+  const bool counts = TraitsOf(config.model.kind).has_accuracy && loss.counted > 0;
   const double accuracy =
       counts ? static_cast<double>(loss.correct) / static_cast<double>(loss.counted) : kNan;
   const double of_images = retrieval.has_value() ? retrieval->Accuracy() : kNan;

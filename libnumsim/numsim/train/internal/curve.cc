@@ -1,5 +1,7 @@
 #include "numsim/train/internal/curve.h"
 
+#include <fmt/format.h>
+
 namespace numsim {
 namespace {
 
@@ -51,8 +53,6 @@ Series MakeSeries(std::string label, int style, const Curve& curve, bool markers
   return series;
 }
 
-std::string LossLabel(ModelKind kind) {
-  return kind == ModelKind::kMlp ? "loss, mean square" : "loss, nats";
-}
+std::string LossLabel(ModelKind kind) { return fmt::format("loss, {}", TraitsOf(kind).loss_unit); }
 
 }  // namespace numsim
