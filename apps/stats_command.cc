@@ -270,11 +270,10 @@ void AddStatsCommand(Program& program) {
          "own scales), first (one matrix, the first dimension gives the rows), or auto "
          "(first for the shapes of convolutions, else stack)")
       ->capture_default_str();
-  sub->add_option(
-         "--scale",
-         options->scale,
-         "Scale rule: absmax, pow2-floor, pow2-ceil, e8m0, none, nvfp4, or usual (absmax for "
-         "formats of up to 8 bits, else none)")
+  sub->add_option("--scale",
+                  options->scale,
+                  "Scale rule: " + ScaleRuleNames() +
+                      ", or usual (absmax for formats of up to 8 bits, else none)")
       ->capture_default_str();
   sub->add_option("--sort",
                   options->sort,

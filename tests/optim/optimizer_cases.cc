@@ -4,13 +4,20 @@
 #include <cmath>
 #include <limits>
 
+#include "numsim/formats/named_formats.h"
+#include "numsim/optim/optimizer_kinds.h"
 #include "numsim/random/distributions.h"
+#include "tests/support/error_of.h"
 #include "tests/support/moment_loss.h"
 
 namespace numsim::optimizer_cases {
 namespace {
 
-const char* const kKinds[] = {"adamw", "stable-adamw", "sgd", "lion"};
+std::vector<std::string> Kinds() {
+  std::vector<std::string> kinds;
+  for (const OptimizerKindRow& row : OptimizerKindRows()) kinds.emplace_back(row.name);
+  return kinds;
+}
 
 OptimizerConfig ConfigOf(const std::string& kind, const std::string& m, const std::string& v) {
   OptimizerConfig config;
@@ -48,10 +55,10 @@ std::vector<OptimizerCase> MomentCases() {
                                                          {"fp32", "e4m3fn@block:8192"},
                                                          {"dynamic+sr:5", "fp32"}};
   std::vector<OptimizerCase> cases;
-  for (const char* const kind : kKinds) {
+  for (const std::string& kind : Kinds()) {
     for (const auto& [m, v] : formats) {
       OptimizerConfig config = ConfigOf(kind, m, v);
-      const std::string name = std::string(kind) + " " + m + " " + v;
+      const std::string name = kind + " " + m + " " + v;
       cases.push_back({name, config, {}, true});
       config.update_from_stored = true;
       config.moment_filter = MomentFilter::kAll;
@@ -63,22 +70,22 @@ std::vector<OptimizerCase> MomentCases() {
 }
 
 std::vector<OptimizerCase> WeightCases() {
-  const std::pair<const char*, const char*> rules[] = {{"fp32", "naive"},
-                                                       {"bf16", "naive"},
-                                                       {"e4m3fn", "naive"},
-                                                       {"bf16", "stochastic"},
-                                                       {"bf16", "stochastic:16"},
-                                                       {"e5m2", "stochastic:7"},
-                                                       {"bf16", "kahan"},
-                                                       {"fp16", "kahan:bf16"},
-                                                       {"bf16", "split-master"},
-                                                       {"bf16", "master-fp32"},
-                                                       {"fp32", "master-fp32"},
-                                                       {"e4m3fn", "master-fp32"},
-                                                       {"bf16", "norm-matched"},
-                                                       {"bf16", "projection-matched:none"}};
+  std::vector<std::pair<std::string, std::string>> rules = {{"fp32", "naive"},
+                                                            {"e4m3fn", "naive"},
+                                                            {"bf16", "stochastic:16"},
+                                                            {"e5m2", "stochastic:7"},
+                                                            {"fp16", "kahan:bf16"},
+                                                            {"fp32", "master-fp32"},
+                                                            {"e4m3fn", "master-fp32"},
+                                                            {"bf16", "projection-matched:none"}};
+  for (const UpdateKind kind : UpdateKinds()) {
+    const UpdateRule rule{.kind = kind};
+    if (ErrorOf([&] { CheckOnDevice(rule, kBf16); }) == kNoError) {
+      rules.emplace_back("bf16", ToString(rule));
+    }
+  }
   std::vector<OptimizerCase> cases;
-  for (const char* const kind : kKinds) {
+  for (const std::string& kind : Kinds()) {
     for (const auto& [weights, rule] : rules) {
       cases.push_back(WithWeights(kind, weights, rule));
       cases.push_back(WithWeights(kind, weights, rule, "e4m3fn@block+sr"));
@@ -91,14 +98,14 @@ std::vector<OptimizerCase> WeightCases() {
 
 std::vector<OptimizerCase> DecisionCases() {
   std::vector<OptimizerCase> cases;
-  for (const char* const kind : kKinds) {
+  for (const std::string& kind : Kinds()) {
     for (const LossScaling scaling :
          {LossScaling::kNone, LossScaling::kDynamic, LossScaling::kTensor}) {
       OptimizerConfig config = ConfigOf(kind, "bf16", "e4m3fn@block");
       config.decay_filter = DecayFilter::kAll;
       config.clip_norm = scaling == LossScaling::kNone ? 0 : 3;
       const LossScalerConfig scaler{.kind = scaling, .initial = 1024, .growth_interval = 3};
-      const std::string name = std::string(kind) + " " + std::string(ToString(scaling));
+      const std::string name = kind + " " + std::string(ToString(scaling));
       cases.push_back({name, config, scaler, true});
       config.epsilon = 1.2e-38;  // directions overflow where v was flushed
       config.m = ParseMomentFormat("fp32");

@@ -12,6 +12,14 @@ def parameters(rng):
     return {"w": rng.normal(size=(8, 16)).astype(F32), "b": rng.normal(size=16).astype(F32)}
 
 
+def test_the_help_lists_every_kind():
+    with pytest.raises(ValueError) as error:
+        ns.Optimizer({}, kind="x")
+    kinds = str(error.value).split(" is not one of ")[1].split(", ")
+    line = next(s for s in ns.Optimizer.__doc__.splitlines() if s.startswith("    kind "))
+    assert line.split('"')[1::2] == kinds
+
+
 def test_adamw_follows_its_formula(rng):
     start = parameters(rng)
     beta1, beta2, epsilon, decay, lr = 0.9, 0.95, 1e-6, 0.1, 1e-2

@@ -17,7 +17,6 @@ namespace {
 
 constexpr std::string_view kDelayed = "delayed";
 constexpr std::string_view kScalings = "tensor, row, column, block:N, tile:ROWSxCOLS, delayed";
-constexpr std::string_view kRules = "absmax, pow2-floor, pow2-ceil, e8m0, none, nvfp4";
 constexpr std::string_view kDelayedOptions = "history:N, max, most-recent, margin:N";
 constexpr std::string_view kHistory = "history:", kMargin = "margin:";
 constexpr int kLargestHistory = 65536,
@@ -90,7 +89,7 @@ Option RoundingOption() {
 
 std::vector<Option> CurrentOptions() {
   return {{"scale rule",
-           [](const std::string& word) { return IsName(word, kRules); },
+           [](const std::string& word) { return IsName(word, ScaleRuleNames()); },
            [](WhatIfRecipe& recipe, const std::string& word) {
              recipe.scale_rule = ParseScaleRule(word);
            }},
@@ -125,7 +124,8 @@ void SetOption(const std::string& word, std::vector<Option>& options, WhatIfReci
     option.set(recipe, word);
     return;
   }
-  const std::string_view own = recipe.delayed.has_value() ? kDelayedOptions : kRules;
+  const std::string own =
+      recipe.delayed.has_value() ? std::string(kDelayedOptions) : ScaleRuleNames();
   throw NotOneOf("option", word, fmt::format("{}, {}", own, RoundingTexts()));
 }
 

@@ -28,6 +28,8 @@ LossScaling ParseLossScaling(std::string_view text) {
 
 std::string_view ToString(LossScaling kind) { return KeywordToString(kKinds, kind); }
 
+std::string LossScalingNames() { return KeywordNames(kKinds); }
+
 void CheckLossScalerConfig(const LossScalerConfig& config) {
   if (!IsScale(config.initial)) {
     throw KeyError::Format("loss_scaler.initial", "{} is not a normal float32 > 0", config.initial);

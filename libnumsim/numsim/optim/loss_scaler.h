@@ -16,6 +16,7 @@ enum class LossScaling : uint8_t {
 // Names: none, dynamic, tensor. ParseLossScaling throws Error for any other text.
 LossScaling ParseLossScaling(std::string_view text);
 std::string_view ToString(LossScaling kind);
+std::string LossScalingNames();
 
 struct LossScalerConfig {
   LossScaling kind = LossScaling::kNone;

@@ -60,11 +60,15 @@ DecayFilter ParseDecayFilter(std::string_view text) {
 
 std::string_view ToString(DecayFilter filter) { return KeywordToString(kDecayFilters, filter); }
 
+std::string DecayFilterNames() { return KeywordNames(kDecayFilters); }
+
 MomentFilter ParseMomentFilter(std::string_view text) {
   return ParseKeyword(kMomentFilters, "moment filter", text);
 }
 
 std::string_view ToString(MomentFilter filter) { return KeywordToString(kMomentFilters, filter); }
+
+std::string MomentFilterNames() { return KeywordNames(kMomentFilters); }
 
 OptimizerConfig::OptimizerConfig() {
   const Format fp32 = ParseFormat("fp32");

@@ -44,6 +44,7 @@ enum class DecayFilter : uint8_t { kMatrices, kAll, kNone };
 // Names: matrices, all, none. ParseDecayFilter throws Error for any other text.
 DecayFilter ParseDecayFilter(std::string_view text);
 std::string_view ToString(DecayFilter filter);
+std::string DecayFilterNames();
 
 // The parameters that store their moments in the configured formats; the others store them in fp32.
 // kMatrices includes embeddings.
@@ -51,6 +52,7 @@ enum class MomentFilter : uint8_t { kMatrices, kAll };
 // Names: matrices, all. ParseMomentFilter throws Error for any other text.
 MomentFilter ParseMomentFilter(std::string_view text);
 std::string_view ToString(MomentFilter filter);
+std::string MomentFilterNames();
 
 struct OptimizerConfig {
   OptimizerKind kind = OptimizerKind::kAdamW;
@@ -87,6 +89,7 @@ enum class ScheduleKind : uint8_t { kConstant, kCosine, kLinear };
 // Names: constant, cosine, linear. ParseScheduleKind throws Error for any other text.
 ScheduleKind ParseScheduleKind(std::string_view text);
 std::string_view ToString(ScheduleKind kind);
+std::string ScheduleKindNames();
 struct Schedule {
   ScheduleKind kind = ScheduleKind::kCosine;
   double peak = 1e-3;

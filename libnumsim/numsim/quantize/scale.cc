@@ -24,6 +24,8 @@ Scale MakeScale(const FormatSpec& format, float absmax, ScaleRule rule) noexcept
 
 std::string_view ToString(ScaleRule rule) { return KeywordToString(kRules, rule); }
 
+std::string ScaleRuleNames() { return KeywordNames(kRules); }
+
 ScaleRule ParseScaleRule(std::string_view text) { return ParseKeyword(kRules, "scale rule", text); }
 
 }  // namespace numsim

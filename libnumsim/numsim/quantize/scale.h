@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <limits>
+#include <string>
 #include <string_view>
 
 #include "numsim/base/host_device.h"
@@ -162,5 +163,7 @@ NUMSIM_HOST_DEVICE inline Scale ScaleFactory::operator()(float absmax) const noe
 // throws Error, listing the names, for any other text.
 std::string_view ToString(ScaleRule rule);
 ScaleRule ParseScaleRule(std::string_view text);
+// Returns the names, separated by ", ".
+std::string ScaleRuleNames();
 
 }  // namespace numsim

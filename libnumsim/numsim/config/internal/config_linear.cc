@@ -108,7 +108,7 @@ ConfigRows<LinearOptions> LinearRows() {
       TextRow("high_precision_accumulate", &L::high_precision_accumulate, "accumulation mode of the other GEMMs; empty: fp32", "an accumulation mode (oracle.md); library, tensor-cores"),
       TextRow("container",                 &L::container,                 FormatNameOf, same, "format in which the operands of GEMMs with quantised operands enter; empty: their own", "bf16, fp16"),
       TextRow("scale_rule",                &L::scale_rule,                "how scales are computed from absolute maxima; empty: the kind's default",
-              "absmax, pow2-floor, pow2-ceil, e8m0, none, nvfp4"),
+              ScaleRuleNames()),
       WholeRow("block",                    &L::block,                     0, "block, mx: elements per block; 0: 128 for block, 32 for mx"),
       TextRow("high_operands",             &L::high_operands,             ParseOperandSet, Text,
               "GEMM operands to keep in high precision, separated by commas",

@@ -7,7 +7,7 @@ ConfigRows<DataConfig> DataRows() {
   using D = DataConfig;
   // clang-format off
   return {
-      ChoiceRow("kind",            &D::kind,              ParseDataKind, DataKind::kZipf, "source of the examples"),
+      ChoiceRow("kind",            &D::kind,              ParseDataKind, DataKindNames(), "source of the examples"),
       PathRow("path",              &D::path,              "text: a file; images, captions: a folder"),
       PathRow("valid_path",        &D::valid_path,        "second file or folder, for validation; empty: a part of path"),
       RealRow("valid_share",       &D::valid_share,       {0, true, 1, true}, "fraction of the data for validation if valid_path is empty"),
@@ -18,7 +18,7 @@ ConfigRows<DataConfig> DataRows() {
       WholeRow("image",            &D::image,             1, "generated-images, generated-shapes: side of an image in pixels; generated-shapes: 16 to 64"),
       WholeRow("features",         &D::features,          1, "gaussian: number of features per example"),
       WholeRow("vocabulary",       &D::vocabulary,        2, "zipf: number of different tokens; tokenizer bpe: its number of entries; at most 65536"),
-      ChoiceRow("tokenizer",       &D::tokenizer,         ParseTokenizerKind, TokenizerKind::kBpe, "text, generated-text: the tokens"),
+      ChoiceRow("tokenizer",       &D::tokenizer,         ParseTokenizerKind, TokenizerKindNames(), "text, generated-text: the tokens"),
       PathRow("tokenizer_path",    &D::tokenizer_path,    "tokenizer bpe: the file of a trained tokenizer; empty: it is trained on the text for training"),
       FlagRow("distinct_concepts", &D::distinct_concepts, "captions, generated-shapes: no two examples of a batch have the same caption"),
   };

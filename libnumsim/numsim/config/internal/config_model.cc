@@ -34,12 +34,12 @@ ConfigRows<ModelConfig> ModelRows() {
   using M = ModelConfig;
   // clang-format off
   return {
-      ChoiceRow("kind",            &M::kind,              ParseModelKind, ModelKind::kMlp, "model architecture"),
+      ChoiceRow("kind",            &M::kind,              ParseModelKind, ModelKindNames(), "model architecture"),
       WholeRow("layers",           &M::layers,            1, "number of blocks; clip: layers, width, heads and hidden are those of the image transformer"),
       WholeRow("width",            &M::width,             1, "width of the residual stream"),
       WholeRow("heads",            &M::heads,             1, "number of attention heads; must divide width"),
       WholeRow("hidden",           &M::hidden,            0, "width of an MLP's hidden layer; 0: 4 width, for llama 8/3 width rounded up to a multiple of 32"),
-      ChoiceRow("mlp",             &M::mlp,               ParseMlpKind, MlpKind::kGelu, "llama: the MLP; the smooth kinds keep outliers from the quantiser of down"),
+      ChoiceRow("mlp",             &M::mlp,               ParseMlpKind, MlpKindNames(), "llama: the MLP; the smooth kinds keep outliers from the quantiser of down"),
       WholeRow("context",          &M::context,           1, "llama, gpt: tokens per sequence; clip uses the length of the captions"),
       WholeRow("patch",            &M::patch,             1, "vit, clip: side of a patch in pixels; must divide the side of the image"),
       WholeRow("text_layers",      &M::text_layers,       0, "clip: number of blocks of the text transformer; 0: same as layers"),

@@ -63,7 +63,7 @@ ConfigRows<OptimizerConfig> OptimizerRows() {
       ChoiceRow("decay_filter",
                 &O::decay_filter,
                 ParseDecayFilter,
-                DecayFilter::kNone,
+                DecayFilterNames(),
                 "parameters to which weight decay applies; `matrices` includes embeddings"),
       RealRow(
           "clip_norm",
@@ -76,7 +76,7 @@ ConfigRows<OptimizerConfig> OptimizerRows() {
   ConfigRows<O> storage = {
       MomentRow("m",                &O::m,                  "storage format of first moments"),
       MomentRow("v",                &O::v,                  "storage format of second moments"),
-      ChoiceRow("moment_filter",    &O::moment_filter,      ParseMomentFilter, MomentFilter::kAll,
+      ChoiceRow("moment_filter",    &O::moment_filter,      ParseMomentFilter, MomentFilterNames(),
                 "parameters that use the formats above (others: fp32); `matrices` includes embeddings"),
       WholeRow("moment_minimum",    &O::moment_minimum,     0, "tensors with fewer elements store moments in fp32"),
       FlagRow("update_from_stored", &O::update_from_stored,
@@ -95,7 +95,7 @@ ConfigRows<Schedule> ScheduleRows() {
   using S = Schedule;
   // clang-format off
   return {
-      ChoiceRow("kind",  &S::kind,   ParseScheduleKind, ScheduleKind::kLinear, "how the learning rate falls from the peak until the last step"),
+      ChoiceRow("kind",  &S::kind,   ParseScheduleKind, ScheduleKindNames(), "how the learning rate falls from the peak until the last step"),
       RealRow("peak",    &S::peak,   kAtLeastZero, "largest learning rate"),
       WholeRow("warmup", &S::warmup, 0, "number of steps in which the learning rate rises linearly from 0 to the peak"),
       RealRow("final",   &S::final,  kZeroToOne, "learning rate at the end, as a fraction of the peak; constant: ignored"),
@@ -107,7 +107,7 @@ ConfigRows<LossScalerConfig> LossScalerRows() {
   using L = LossScalerConfig;
   // clang-format off
   return {
-      ChoiceRow("kind",           &L::kind,            ParseLossScaling, LossScaling::kTensor,
+      ChoiceRow("kind",           &L::kind,            ParseLossScaling, LossScalingNames(),
                 "response to gradients that are not finite: none ends the run, dynamic skips the step, tensor skips the tensor"),
       RealRow("initial",          &L::initial,         kAboveZero, "scale of the loss; dynamic: initial scale; none: ignored"),
       RealRow("growth",           &L::growth,          {1, false, kNoLimit, false},

@@ -88,19 +88,15 @@ ConfigRow<Owner> TextsRow(std::string name,
           }};
 }
 
-// Returns a row for an enumeration whose values 0 to `last` have names.
+// Returns a row for an enumeration whose values have these names.
 template <typename Owner, typename Enum>
 ConfigRow<Owner> ChoiceRow(std::string name,
                            Enum Owner::*field,
                            Enum (*parse)(std::string_view),
-                           Enum last,
+                           std::string names,
                            std::string meaning) {
-  std::string valid;
-  for (int i = 0; i <= static_cast<int>(last); ++i) {
-    valid += fmt::format("{}{}", i == 0 ? "" : ", ", ToString(static_cast<Enum>(i)));
-  }
   const auto write = [](Enum value) { return ToString(value); };
-  return TextRow(std::move(name), field, parse, write, std::move(meaning), std::move(valid));
+  return TextRow(std::move(name), field, parse, write, std::move(meaning), std::move(names));
 }
 
 template <typename Owner>

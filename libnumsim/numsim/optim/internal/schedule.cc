@@ -28,6 +28,8 @@ ScheduleKind ParseScheduleKind(std::string_view text) {
 
 std::string_view ToString(ScheduleKind kind) { return KeywordToString(kKinds, kind); }
 
+std::string ScheduleKindNames() { return KeywordNames(kKinds); }
+
 double Schedule::At(uint64_t step) const {
   if (step < warmup) return peak * static_cast<double>(step + 1) / static_cast<double>(warmup);
   if (kind == ScheduleKind::kConstant) return peak;
