@@ -15,6 +15,11 @@ using numsim::capi::Require;
 namespace numsim::capi {
 namespace {
 
+struct Code {
+  const numsim_format_t* format;
+  uint32_t code;
+};
+
 // The format, rounding and outputs of a result, common to all operations.
 struct Result {
   const numsim_format_t* to;
@@ -23,56 +28,21 @@ struct Result {
   uint8_t* flags;
 };
 
-// Check the arguments and compute operation(a, plan), (a, b, plan) or (a, b, c, plan).
-template <typename Operation>
-numsim_status_t Unary(const numsim_format_t* a_format,
-                      uint32_t a,
-                      const Result& result,
-                      const Operation& operation) noexcept {
-  Operand x;
-  EncodePlan plan;
-  const numsim_status_t status = FirstError({ReadOperand(a_format, a, &x),
-                                             ReadPlan(result.to, result.rounding, &plan),
-                                             Require(result.code != nullptr)});
-  if (status != NUMSIM_OK) return status;
-  return Deliver(operation(x, plan), result.code, result.flags);
-}
-
-template <typename Operation>
-numsim_status_t Binary(const numsim_format_t* a_format,
-                       uint32_t a,
-                       const numsim_format_t* b_format,
-                       uint32_t b,
-                       const Result& result,
-                       const Operation& operation) noexcept {
-  Operand y;
-  const numsim_status_t status = ReadOperand(b_format, b, &y);
-  if (status != NUMSIM_OK) return status;
-  return Unary(a_format, a, result, [&](const Operand& x, const EncodePlan& plan) {
-    return operation(x, y, plan);
-  });
-}
-
-template <typename Operation>
-numsim_status_t Ternary(const numsim_format_t* a_format,
-                        uint32_t a,
-                        const numsim_format_t* b_format,
-                        uint32_t b,
-                        const numsim_format_t* c_format,
-                        uint32_t c,
+// Checks the arguments, the last code first, and computes operation(x, plan), where x are the codes.
+template <size_t kCount, typename Operation>
+numsim_status_t Compute(const Code (&codes)[kCount],
                         const Result& result,
                         const Operation& operation) noexcept {
-  Operand z;
-  const numsim_status_t status = ReadOperand(c_format, c, &z);
+  Operand x[kCount];
+  for (size_t i = kCount; i-- > 0;) {
+    const numsim_status_t status = ReadOperand(codes[i].format, codes[i].code, &x[i]);
+    if (status != NUMSIM_OK) return status;
+  }
+  EncodePlan plan;
+  const numsim_status_t status =
+      FirstError({ReadPlan(result.to, result.rounding, &plan), Require(result.code != nullptr)});
   if (status != NUMSIM_OK) return status;
-  return Binary(a_format,
-                a,
-                b_format,
-                b,
-                result,
-                [&](const Operand& x, const Operand& y, const EncodePlan& plan) {
-                  return operation(x, y, z, plan);
-                });
+  return Deliver(operation(x, plan), result.code, result.flags);
 }
 
 static_assert(static_cast<int>(Extremum::kMinimum) == NUMSIM_MINIMUM);
@@ -98,105 +68,31 @@ static_assert(kInexact == NUMSIM_INEXACT && kUnderflow == NUMSIM_UNDERFLOW &&
 }  // namespace
 }  // namespace numsim::capi
 
-using numsim::capi::Binary;
-using numsim::capi::Result;
-using numsim::capi::Ternary;
-using numsim::capi::Unary;
+using numsim::capi::Compute;
 
-numsim_status_t numsim_add(const numsim_format_t* a_format,
-                           uint32_t a,
-                           const numsim_format_t* b_format,
-                           uint32_t b,
-                           const numsim_format_t* to,
-                           const numsim_rounding_t* rounding,
-                           uint32_t random,
-                           uint32_t* code,
-                           uint8_t* flags) noexcept {
-  return Binary(a_format,
-                a,
-                b_format,
-                b,
-                Result{to, rounding, code, flags},
-                [&](const Operand& x, const Operand& y, const EncodePlan& plan) {
-                  return numsim::Add(x, y, plan, random);
-                });
-}
-
-numsim_status_t numsim_subtract(const numsim_format_t* a_format,
-                                uint32_t a,
-                                const numsim_format_t* b_format,
-                                uint32_t b,
-                                const numsim_format_t* to,
-                                const numsim_rounding_t* rounding,
-                                uint32_t random,
-                                uint32_t* code,
-                                uint8_t* flags) noexcept {
-  return Binary(a_format,
-                a,
-                b_format,
-                b,
-                Result{to, rounding, code, flags},
-                [&](const Operand& x, const Operand& y, const EncodePlan& plan) {
-                  return numsim::Subtract(x, y, plan, random);
-                });
-}
-
-numsim_status_t numsim_multiply(const numsim_format_t* a_format,
-                                uint32_t a,
-                                const numsim_format_t* b_format,
-                                uint32_t b,
-                                const numsim_format_t* to,
-                                const numsim_rounding_t* rounding,
-                                uint32_t random,
-                                uint32_t* code,
-                                uint8_t* flags) noexcept {
-  return Binary(a_format,
-                a,
-                b_format,
-                b,
-                Result{to, rounding, code, flags},
-                [&](const Operand& x, const Operand& y, const EncodePlan& plan) {
-                  return numsim::Multiply(x, y, plan, random);
-                });
-}
-
-numsim_status_t numsim_divide(const numsim_format_t* a_format,
-                              uint32_t a,
-                              const numsim_format_t* b_format,
-                              uint32_t b,
-                              const numsim_format_t* to,
-                              const numsim_rounding_t* rounding,
-                              uint32_t random,
-                              uint32_t* code,
-                              uint8_t* flags) noexcept {
-  return Binary(a_format,
-                a,
-                b_format,
-                b,
-                Result{to, rounding, code, flags},
-                [&](const Operand& x, const Operand& y, const EncodePlan& plan) {
-                  return numsim::Divide(x, y, plan, random);
-                });
-}
-
-numsim_status_t numsim_remainder(const numsim_format_t* a_format,
-                                 uint32_t a,
-                                 const numsim_format_t* b_format,
-                                 uint32_t b,
-                                 const numsim_format_t* to,
-                                 const numsim_rounding_t* rounding,
-                                 uint32_t random,
-                                 uint32_t* code,
-                                 uint8_t* flags) noexcept {
-  return Binary(a_format,
-                a,
-                b_format,
-                b,
-                Result{to, rounding, code, flags},
-                [&](const Operand& x, const Operand& y, const EncodePlan& plan) {
-                  return numsim::Remainder(x, y, plan, random);
-                });
-}
+// Defines a function of two codes.
+#define NUMSIM_BINARY(name, Operation)                                   \
+  numsim_status_t name(const numsim_format_t* a_format,                  \
+                       uint32_t a,                                       \
+                       const numsim_format_t* b_format,                  \
+                       uint32_t b,                                       \
+                       const numsim_format_t* to,                        \
+                       const numsim_rounding_t* rounding,                \
+                       uint32_t random,                                  \
+                       uint32_t* code,                                   \
+                       uint8_t* flags) noexcept {                        \
+    return Compute({{a_format, a}, {b_format, b}},                       \
+                   {to, rounding, code, flags},                          \
+                   [&](const Operand* x, const EncodePlan& plan) {       \
+                     return numsim::Operation(x[0], x[1], plan, random); \
+                   });                                                   \
+  }
+NUMSIM_BINARY(numsim_add, Add)
+NUMSIM_BINARY(numsim_subtract, Subtract)
+NUMSIM_BINARY(numsim_multiply, Multiply)
+NUMSIM_BINARY(numsim_divide, Divide)
+NUMSIM_BINARY(numsim_remainder, Remainder)
+#undef NUMSIM_BINARY
 
 numsim_status_t numsim_fma(const numsim_format_t* a_format,
                            uint32_t a,
@@ -209,15 +105,10 @@ numsim_status_t numsim_fma(const numsim_format_t* a_format,
                            uint32_t random,
                            uint32_t* code,
                            uint8_t* flags) noexcept {
-  return Ternary(a_format,
-                 a,
-                 b_format,
-                 b,
-                 c_format,
-                 c,
-                 Result{to, rounding, code, flags},
-                 [&](const Operand& x, const Operand& y, const Operand& z, const EncodePlan& plan) {
-                   return numsim::FusedMultiplyAdd(x, y, z, plan, random);
+  return Compute({{a_format, a}, {b_format, b}, {c_format, c}},
+                 {to, rounding, code, flags},
+                 [&](const Operand* x, const EncodePlan& plan) {
+                   return numsim::FusedMultiplyAdd(x[0], x[1], x[2], plan, random);
                  });
 }
 
@@ -228,12 +119,10 @@ numsim_status_t numsim_sqrt(const numsim_format_t* a_format,
                             uint32_t random,
                             uint32_t* code,
                             uint8_t* flags) noexcept {
-  return Unary(a_format,
-               a,
-               Result{to, rounding, code, flags},
-               [&](const Operand& x, const EncodePlan& plan) {
-                 return numsim::SquareRoot(x, plan, random);
-               });
+  return Compute(
+      {{a_format, a}}, {to, rounding, code, flags}, [&](const Operand* x, const EncodePlan& plan) {
+        return numsim::SquareRoot(*x, plan, random);
+      });
 }
 
 numsim_status_t numsim_elementary(int function,
@@ -247,12 +136,10 @@ numsim_status_t numsim_elementary(int function,
   numsim::ElementaryFunction f{};
   const numsim_status_t status = numsim::capi::ReadFunction(function, &f);
   if (status != NUMSIM_OK) return status;
-  return Unary(a_format,
-               a,
-               Result{to, rounding, code, flags},
-               [&](const Operand& x, const EncodePlan& plan) {
-                 return numsim::Elementary(f, x, plan, random);
-               });
+  return Compute(
+      {{a_format, a}}, {to, rounding, code, flags}, [&](const Operand* x, const EncodePlan& plan) {
+        return numsim::Elementary(f, *x, plan, random);
+      });
 }
 
 numsim_status_t numsim_convert(const numsim_format_t* a_format,
@@ -262,11 +149,10 @@ numsim_status_t numsim_convert(const numsim_format_t* a_format,
                                uint32_t random,
                                uint32_t* code,
                                uint8_t* flags) noexcept {
-  return Unary(
-      a_format,
-      a,
-      Result{to, rounding, code, flags},
-      [&](const Operand& x, const EncodePlan& plan) { return numsim::Convert(x, plan, random); });
+  return Compute(
+      {{a_format, a}}, {to, rounding, code, flags}, [&](const Operand* x, const EncodePlan& plan) {
+        return numsim::Convert(*x, plan, random);
+      });
 }
 
 numsim_status_t numsim_scale(const numsim_format_t* a_format,
@@ -277,12 +163,10 @@ numsim_status_t numsim_scale(const numsim_format_t* a_format,
                              uint32_t random,
                              uint32_t* code,
                              uint8_t* flags) noexcept {
-  return Unary(a_format,
-               a,
-               Result{to, rounding, code, flags},
-               [&](const Operand& x, const EncodePlan& plan) {
-                 return numsim::ScaleByPowerOfTwo(x, n, plan, random);
-               });
+  return Compute(
+      {{a_format, a}}, {to, rounding, code, flags}, [&](const Operand* x, const EncodePlan& plan) {
+        return numsim::ScaleByPowerOfTwo(*x, n, plan, random);
+      });
 }
 
 numsim_status_t numsim_extremum(int extremum,
@@ -296,15 +180,12 @@ numsim_status_t numsim_extremum(int extremum,
                                 uint32_t* code,
                                 uint8_t* flags) noexcept {
   if (extremum < 0 || extremum > NUMSIM_MAXIMUM_FINITE) return NUMSIM_ERROR_BAD_ARGUMENT;
-  return Binary(a_format,
-                a,
-                b_format,
-                b,
-                Result{to, rounding, code, flags},
-                [&](const Operand& x, const Operand& y, const EncodePlan& plan) {
-                  return numsim::Choose(
-                      static_cast<numsim::Extremum>(extremum), x, y, plan, random);
-                });
+  const auto choice = static_cast<numsim::Extremum>(extremum);
+  return Compute({{a_format, a}, {b_format, b}},
+                 {to, rounding, code, flags},
+                 [&](const Operand* x, const EncodePlan& plan) {
+                   return numsim::Choose(choice, x[0], x[1], plan, random);
+                 });
 }
 
 numsim_status_t numsim_compare(const numsim_format_t* a_format,
