@@ -7,13 +7,13 @@
 #include "apps/mismatch_report.h"
 #include "apps/operation_options.h"
 #include "apps/oracle_command.h"
+#include "apps/tally_pair.h"
 #include "numsim/base/error.h"
 #include "numsim/oracle/case_npy.h"
 #include "numsim/oracle/case_text.h"
 #include "numsim/oracle/coverage.h"
 #include "numsim/oracle/judge.h"
 #include "numsim/oracle/pack.h"
-#include "numsim/oracle/tally_pair.h"
 
 namespace numsim::apps {
 namespace {

@@ -8,7 +8,7 @@
 
 #include "numsim/oracle/cases.h"
 
-namespace numsim {
+namespace numsim::apps {
 
 // Passes every case to two tallies.
 class TallyPair : public CaseTally {
@@ -50,4 +50,4 @@ inline std::unique_ptr<CaseTally> TallyPair::Fresh() const {
   return std::make_unique<Part>(first_.Fresh(), second_.Fresh());
 }
 
-}  // namespace numsim
+}  // namespace numsim::apps
