@@ -212,6 +212,10 @@ int WriteTemplate(const Experiment& experiment,
     fmt::print("run directories do not say {}; fill these columns by hand\n",
                fmt::join(report.empty_columns, ", "));
   }
+  if (!report.curves.empty()) {
+    fmt::print(
+        "their losses: {} (--rows curves={})\n", report.curves.string(), report.curves.string());
+  }
   if (!arguments.configs.empty()) fmt::print("configurations: {}\n", arguments.configs);
   return 0;
 }

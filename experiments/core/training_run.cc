@@ -127,6 +127,10 @@ TrainingRun ReadTrainingRun(const fs::path& directory) {
   outcomes["entropy_bound"] = bound ? summary.Number("entropy bound") : "nan";
   outcomes["m_bytes"] = summary.Number("bytes per parameter", "m ", ", v ");
   outcomes["v_bytes"] = summary.Number("bytes per parameter", ", v ", ", ");
+  const Table train = ReadCsv(directory / kTrain);
+  for (size_t i = 0; i < train.rows.size(); ++i) {
+    run.losses[static_cast<uint64_t>(train.Number(i, "step")) + 1] = train.Number(i, "loss");
+  }
   return run;
 }
 

@@ -1,6 +1,7 @@
 // The directory of a training, as `numsim train` leaves it, as the evidence of a row of --rows.
 #pragma once
 
+#include <cstdint>
 #include <filesystem>
 #include <map>
 #include <string>
@@ -20,6 +21,8 @@ struct TrainingRun {
   // experiments: status, steps, parameters, start_loss (unless there was no validation at step 0), train_loss,
   // valid_loss, zero_shot, entropy_bound, m_bytes and v_bytes.
   std::map<std::string, std::string> outcomes;
+  // The loss of each recorded step of train.csv, by the number of steps taken after it.
+  std::map<uint64_t, double> losses = {};
 };
 
 // Reads a training that has ended. Throws Error naming a file that is missing or is not as a training

@@ -464,7 +464,8 @@ class RunDirectories : public testing::Test {
   RunDirectories()
       : experiment_(WithoutFigures("moment-formats")),
         settings_(TinySettings()),
-        rows_(directory_.Path() / "rows.csv") {
+        rows_(directory_.Path() / "rows.csv"),
+        curves_(directory_.Path() / "rows-curves.csv") {
     fs::copy(made_->Path() / "runs", directory_.Path() / "runs", fs::copy_options::recursive);
     for (const char* const number : {"0", "1", "2"}) {
       runs_.push_back(directory_.Path() / "runs" / number);
@@ -482,6 +483,7 @@ class RunDirectories : public testing::Test {
   }
   RowsTemplateReport Collect(const std::vector<fs::path>& runs) {
     fs::remove(rows_);
+    fs::remove(curves_);
     return WriteRowsTemplate(
         experiment_, settings_, {.file = rows_, .configs = {}, .collect = runs});
   }
@@ -493,7 +495,7 @@ class RunDirectories : public testing::Test {
   TemporaryDirectory directory_;
   Experiment experiment_;
   Settings settings_;
-  fs::path rows_;
+  fs::path rows_, curves_;
   std::vector<fs::path> runs_;
 };
 
@@ -504,8 +506,29 @@ TEST_F(RunDirectories, CollectedTrainingsGiveTheTableOfARun) {
   EXPECT_TRUE(report.empty_columns.empty());
   EXPECT_THAT(Judge().summary, testing::HasSubstr("Run directories: 3 have"));
   RunWithoutFigures(experiment_, settings_, directory_.Path() / "own");
-  EXPECT_EQ(Bytes(directory_.Path() / "out" / "final.csv"),
-            Bytes(directory_.Path() / "own" / "final.csv"));
+  const fs::path own = directory_.Path() / "own";
+  EXPECT_EQ(Bytes(directory_.Path() / "out" / "final.csv"), Bytes(own / "final.csv"));
+  EXPECT_EQ(report.curves, curves_);
+  EXPECT_GT(ReadCsv(curves_).rows.size(), 9u);
+  EXPECT_EQ(Bytes(curves_), Bytes(own / "curves.csv"));
+}
+
+TEST_F(RunDirectories, CurvesHaveAPointPerWindowOfSteps) {
+  // A training that diverged, and whose losses were recorded every third step alone.
+  const fs::path train = runs_[1] / "train.csv", summary = runs_[1] / "summary.txt";
+  Table steps = ReadCsv(train);
+  std::erase_if(steps.rows,
+                [&](const Row& row) { return static_cast<int>(row[0].Number()) % 3 != 0; });
+  WriteCsv(train, steps);
+  std::string text = Bytes(summary);
+  text.replace(text.find("finished"), 8, "diverged");
+  WriteFileAtomically(summary, text);
+  Collect({runs_[1]});
+  const Table curve = ReadCsv(curves_);  // 20 steps, three records
+  ASSERT_EQ(curve.rows.size(), 4u);
+  for (size_t i = 0; i < 4; ++i) EXPECT_EQ(curve.Number(i, "step"), 6.0 * static_cast<double>(i));
+  EXPECT_EQ(curve.Number(1, "loss"), (steps.Number(0, "loss") + steps.Number(1, "loss")) / 2);
+  EXPECT_EQ(curve.Number(2, "loss"), (steps.Number(2, "loss") + steps.Number(3, "loss")) / 2);
 }
 
 TEST_F(RunDirectories, RowsThatDoNotFitTheirRunsAreRefused) {
@@ -565,6 +588,13 @@ TEST_F(RunDirectories, CollectRefusesOtherTrainings) {
                   experiment_, settings_, {.file = rows_, .configs = {}, .collect = {}});
             }),
             "--rows-template " + rows_.string() + ": exists; remove it or write another file");
+  fs::remove(rows_);
+  EXPECT_THAT(ErrorOf([&] {
+                WriteRowsTemplate(
+                    experiment_, settings_, {.file = rows_, .configs = {}, .collect = {runs_[2]}});
+              }),
+              testing::HasSubstr("the file of losses beside it, " + curves_.string() + ", exists"));
+  EXPECT_FALSE(fs::exists(rows_));
 }
 
 // The digest can be computed without numsim.
