@@ -18,10 +18,12 @@
 #include "experiments/core/runner.h"
 #include "experiments/core/settings.h"
 #include "numsim/io/atomic_file.h"
+#include "numsim/io/input_file.h"
 #include "numsim/train/run.h"
 #include "tests/experiments/golden_run.h"
 #include "tests/experiments/tiny_runs.h"
 #include "tests/support/error_of.h"
+#include "tests/support/gzip.h"
 #include "tests/support/temporary_directory.h"
 
 namespace numsim::experiments {
@@ -240,6 +242,20 @@ class MadeUpRows : public testing::Test {
   fs::path file_;
   Table table_;
 };
+
+TEST_F(MadeUpRows, MayBeCompressed) {
+  Judge();
+  const auto outputs = [&] {
+    return ReadText(Out() / "settings.json") + ReadText(Out() / "verdicts.csv") +
+           ReadText(Out() / "final.csv");
+  };
+  const std::string plain = outputs();
+  fs::remove_all(Out());
+  fs::remove(file_);
+  WriteFileAtomically(file_.string() + ".gz", Gzip(ToCsv(table_)));
+  JudgeRows(experiment_, settings_, {{"", file_}}, Out(), {});
+  EXPECT_EQ(outputs(), plain);
+}
 
 TEST_F(MadeUpRows, TemplateHasEveryTrainingOnce) {
   EXPECT_EQ(table_.columns,
