@@ -28,7 +28,7 @@ using Cells = std::map<std::string, std::string>;  // by column
 
 constexpr std::string_view kCurves = "curves";
 
-// What the run directories say about the trainings, by number of the training.
+// The trainings as the run directories have them, by number of the training.
 struct Collected {
   std::map<size_t, Cells> cells;              // of the table of trainings
   std::map<size_t, std::vector<Row>> curves;  // rows of the table of curves, if there is one
