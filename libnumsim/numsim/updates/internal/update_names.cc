@@ -1,4 +1,6 @@
 // The kinds of update rules by name, and the text form of rules.
+#include <fmt/format.h>
+
 #include <array>
 
 #include "numsim/base/keyword.h"
@@ -86,9 +88,9 @@ std::vector<UpdateRule> ParseUpdateRuleList(std::string_view text) {
 std::string ToString(const UpdateRule& rule) {
   std::string text(ToString(rule.kind));
   const std::string argument = MethodOf(rule.kind).ArgumentText(rule);
-  if (!argument.empty()) text += ":" + argument;
+  if (!argument.empty()) text += fmt::format(":{}", argument);
   if (HasScope(rule.kind) && rule.scope.granularity != Granularity::kTensor) {
-    text += "@" + ToString(rule.scope);
+    text += fmt::format("@{}", ToString(rule.scope));
   }
   return text;
 }
