@@ -73,7 +73,8 @@ GemmOperand AsOperand(const LinearTensor& tensor,
   if (tensor.codes == nullptr) return AsOperand(tensor.values, transposed);
   const QuantizedMatrix& codes = *tensor.codes;
   GemmOperand operand = AsOperand(codes, transposed);
-  if (!tensor.scaled) operand.scales = {};
+  // Segments stay: their sums are added one by one, also where all scales are 1.
+  if (!tensor.scaled && operand.scales.segment == 0) operand.scales = {};
   if (!container.has_value()) return operand;
   const bool blocks = codes.layout.block != 0;
   if (codes.format == container->spec && !blocks) return operand;
