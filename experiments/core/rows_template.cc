@@ -58,7 +58,11 @@ fs::path CurvesFile(const fs::path& file) {
 
 // Appends the curve of a training as its experiment draws it: the loss at the start, then means over
 // `every` steps.
-void AddCurve(const Row& key, const TrainingRun& run, uint64_t every, std::vector<Row>& rows) {
+void AddCurve(const Row& key,
+              const TrainingRun& run,
+              const std::map<uint64_t, double>& losses,
+              uint64_t every,
+              std::vector<Row>& rows) {
   const auto add = [&](uint64_t step, const Cell& loss) {
     Row& row = rows.emplace_back(key);
     row.emplace_back(step);
@@ -68,15 +72,15 @@ void AddCurve(const Row& key, const TrainingRun& run, uint64_t every, std::vecto
     add(0, start->second);
   }
   const bool finished = run.outcomes.at("status") == "finished";
-  for (auto at = run.losses.begin(); at != run.losses.end();) {
+  for (auto at = losses.begin(); at != losses.end();) {
     const uint64_t end = (at->first + every - 1) / every * every;
     double sum = 0;
     uint64_t count = 0, step = 0;
-    for (; at != run.losses.end() && at->first <= end; ++at, ++count) {
+    for (; at != losses.end() && at->first <= end; ++at, ++count) {
       sum += at->second;
       step = at->first;
     }
-    const bool complete = step == end || at != run.losses.end();
+    const bool complete = step == end || at != losses.end();
     if (complete || finished) add(complete ? end : step, sum / static_cast<double>(count));
   }
 }
@@ -143,7 +147,10 @@ Collected Collect(const Experiment& experiment,
     const double tokens =
         Cell(cells.at("steps")).Number() * TokensPerStep(trainings[training].training.config);
     cells[std::string(kTokensColumn)] = fmt::format("{:.0f}", tokens);
-    if (every > 0) AddCurve(trainings[training].training.key, run, every, found.curves[training]);
+    if (every > 0) {
+      const Row& key = trainings[training].training.key;
+      AddCurve(key, run, ReadLosses(directory), every, found.curves[training]);
+    }
   }
   return found;
 }

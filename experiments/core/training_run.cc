@@ -127,11 +127,16 @@ TrainingRun ReadTrainingRun(const fs::path& directory) {
   outcomes["entropy_bound"] = bound ? summary.Number("entropy bound") : "nan";
   outcomes["m_bytes"] = summary.Number("bytes per parameter", "m ", ", v ");
   outcomes["v_bytes"] = summary.Number("bytes per parameter", ", v ", ", ");
+  return run;
+}
+
+std::map<uint64_t, double> ReadLosses(const fs::path& directory) {
+  std::map<uint64_t, double> losses;
   const Table train = ReadCsv(directory / kTrain);
   for (size_t i = 0; i < train.rows.size(); ++i) {
-    run.losses[static_cast<uint64_t>(train.Number(i, "step")) + 1] = train.Number(i, "loss");
+    losses[static_cast<uint64_t>(train.Number(i, "step")) + 1] = train.Number(i, "loss");
   }
-  return run;
+  return losses;
 }
 
 ConfigDifferences CompareConfigs(const TrainConfig& run, const TrainConfig& expected) {

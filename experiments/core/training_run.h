@@ -21,13 +21,14 @@ struct TrainingRun {
   // experiments: status, steps, parameters, start_loss (unless there was no validation at step 0), train_loss,
   // valid_loss, zero_shot, entropy_bound, m_bytes and v_bytes.
   std::map<std::string, std::string> outcomes;
-  // The loss of each recorded step of train.csv, by the number of steps taken after it.
-  std::map<uint64_t, double> losses = {};
 };
 
 // Reads a training that has ended. Throws Error naming a file that is missing or is not as a training
 // leaves it.
 TrainingRun ReadTrainingRun(const std::filesystem::path& directory);
+
+// Returns the loss of each recorded step of its train.csv, by the number of steps taken after it.
+std::map<uint64_t, double> ReadLosses(const std::filesystem::path& directory);
 
 // The keys in which the configuration of a run differs from another, each as "KEY is VALUE, not VALUE".
 // Keys that only say what is recorded, and when, are left out.
