@@ -130,7 +130,7 @@ Margin LossMargin(std::string unit) {
 
 Evidence NotTestedBecause(std::string reason) { return {.not_tested = std::move(reason)}; }
 
-Evidence LeftOutBecause(std::string reason) {
+Evidence LeftOutBecause(const std::string& reason) {
   return {.not_tested = std::string(kOutOfReach) + reason, .left_out = true};
 }
 

@@ -80,7 +80,7 @@ inline constexpr std::string_view kNoEvidence = "no evidence: ";  // a stress th
 // Returns evidence that the run does not test the claim.
 Evidence NotTestedBecause(std::string reason);
 // Returns the same if a look at the outcomes says so: "out of reach: " and the reason.
-Evidence LeftOutBecause(std::string reason);
+Evidence LeftOutBecause(const std::string& reason);
 
 // Returns the outcomes of a table's rows. Each combination of the key columns is an arm, named by
 // their values: "e4m3fn / e5m2"; the column `seed` numbers the runs. `outcome` returns NaN for a

@@ -30,6 +30,7 @@ void AddTable(const Experiment& experiment,
               FinishedTrials& finished) {
   const Names columns = NamesOf(spec.columns);
   std::vector<size_t> among;
+  among.reserve(given.size());
   for (const auto& [training, row] : given) among.push_back(training);
   TrainingFinder finder(experiment, trainings, among, spec.columns);
   for (size_t row = 0; row < file.Size(); ++row) {

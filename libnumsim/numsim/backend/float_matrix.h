@@ -52,8 +52,12 @@ struct BasicFloatSpan {
   BasicFloatSpan(Like<float>* begin, size_t elements)
       : BasicFloatSpan(MatrixSpan<Like<float>>(begin, elements)) {}
   template <typename Values>
-  requires(std::is_convertible_v<Values&&, std::span<Like<float>>>)  //
-      BasicFloatSpan(Values&& values)
+  requires(std::is_convertible_v<Values&, std::span<Like<float>>>)  //
+      BasicFloatSpan(Values& values)
+      : BasicFloatSpan(MatrixSpan<Like<float>>(values)) {}
+  template <typename Values>
+  requires(std::is_convertible_v<const Values&, std::span<Like<float>>>)  //
+      BasicFloatSpan(const Values& values)
       : BasicFloatSpan(MatrixSpan<Like<float>>(values)) {}
   // Converts a mutable view to a read-only one.
   template <typename U>

@@ -67,8 +67,12 @@ struct MatrixSpan {
   MatrixSpan(T* begin, size_t elements) : MatrixSpan(begin, 1, elements) {}
   // A vector of the host: std::vector, std::span, std::array.
   template <typename Values>
-  requires(std::is_convertible_v<Values&&, std::span<T>>)  //
-      MatrixSpan(Values&& values)
+  requires(std::is_convertible_v<Values&, std::span<T>>)  //
+      MatrixSpan(Values& values)
+      : MatrixSpan(std::span<T>(values).data(), 1, std::span<T>(values).size()) {}
+  template <typename Values>
+  requires(std::is_convertible_v<const Values&, std::span<T>>)  //
+      MatrixSpan(const Values& values)
       : MatrixSpan(std::span<T>(values).data(), 1, std::span<T>(values).size()) {}
   // Converts a mutable view to a read-only one.
   template <typename U>

@@ -5,8 +5,8 @@
 
 namespace numsim {
 
-const ModelKindRow& RowOf(ModelKind of) {
-  switch (of) {
+const ModelKindRow& RowOf(ModelKind model) {
+  switch (model) {
 #define NUMSIM_MODEL_KIND(kind, name) \
   case ModelKind::k##kind:            \
     return kind##Row();

@@ -14,8 +14,7 @@ namespace numsim {
 
 // Returns true if the backend cuda is active and the arguments of a call are on the host.
 inline bool Offloads(Place place) {
-  if constexpr (!NUMSIM_HAVE_CUDA) return false;
-  return place.IsHost() && UsesDevice();
+  return NUMSIM_HAVE_CUDA && place.IsHost() && UsesDevice();
 }
 
 // The arguments of one such call, in memory that the calling thread's context keeps for the next.

@@ -37,7 +37,7 @@ struct ModelKindRow {
 #include "numsim/models/model_kinds.inc"
 #undef NUMSIM_MODEL_KIND
 
-const ModelKindRow& RowOf(ModelKind kind);
+const ModelKindRow& RowOf(ModelKind model);
 
 // Returns the row of kinds whose class template is M.
 template <template <typename> class M>

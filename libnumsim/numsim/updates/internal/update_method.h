@@ -123,7 +123,7 @@ class ElementwiseMethod : public UpdateMethod {
 #include "numsim/updates/update_kinds.inc"
 #undef NUMSIM_UPDATE_KIND
 
-const UpdateMethod& MethodOf(UpdateKind kind);
+const UpdateMethod& MethodOf(UpdateKind rule);
 
 // Returns the rule's scope, or one group for rules without.
 inline ScaleLayout ScopeOf(const UpdateRule& rule) {

@@ -48,15 +48,15 @@ void SetScope(UpdateRule& rule, std::string_view scope, std::string_view whole) 
 
 }  // namespace
 
-const UpdateMethod& MethodOf(UpdateKind of) {
-  switch (of) {
+const UpdateMethod& MethodOf(UpdateKind rule) {
+  switch (rule) {
 #define NUMSIM_UPDATE_KIND(kind, name) \
   case UpdateKind::k##kind:            \
     return kind##Method();
 #include "numsim/updates/update_kinds.inc"
 #undef NUMSIM_UPDATE_KIND
   }
-  NUMSIM_CHECK(false, "kind {}", static_cast<int>(of));
+  NUMSIM_CHECK(false, "kind {}", static_cast<int>(rule));
   return NaiveMethod();
 }
 

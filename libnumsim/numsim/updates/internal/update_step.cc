@@ -17,7 +17,7 @@ void ForEachGroup(const ElementGroups& groups, size_t n, FunctionRef<void(size_t
   constexpr size_t kWorthThread = size_t{1} << 15;  // elements
   const size_t count = groups.Count();
   const size_t each = count == 0 ? 0 : n / count;
-  if (each > 8 * kWorthThread && count < static_cast<size_t>(4 * ThreadCount())) {
+  if (each > 8 * kWorthThread && count < 4 * static_cast<size_t>(ThreadCount())) {
     for (size_t g = 0; g < count; ++g) body(g);
     return;
   }
