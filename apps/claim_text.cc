@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "apps/wrapped_text.h"
-#include "experiments/core/catalogue.h"
+#include "experiments/claims/catalogue.h"
 
 namespace numsim::apps {
 namespace {
@@ -30,7 +30,7 @@ void PrintClaim(const ClaimSpec& claim) {
       "\n  {} ({}{})\n", claim.id, ToString(claim.kind), claim.primary ? "" : ", exploratory");
   PrintWrapped(4, fmt::format("{}: {}", SourcesOf(claim), claim.statement));
   PrintWrapped(4, "contrast: " + claim.contrast);
-  if (claim.kind != ClaimKind::kExact) {
+  if (claim.kind != experiments::ClaimKind::kExact) {
     PrintWrapped(4, fmt::format("margin: {}. {}", claim.margin.Text(), claim.margin.justification));
   }
   if (!claim.scale.empty()) PrintWrapped(4, "scale: " + claim.scale);

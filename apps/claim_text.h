@@ -1,7 +1,7 @@
 // The claims of an experiment as `numsim describe` prints them.
 #pragma once
 
-#include "experiments/core/experiment.h"
+#include "experiments/runner/experiment.h"
 
 namespace numsim::apps {
 

@@ -5,7 +5,7 @@
 
 #include "apps/command.h"
 #include "apps/wrapped_text.h"
-#include "experiments/core/claim_list.h"
+#include "experiments/runner/claim_list.h"
 #include "numsim/base/error.h"
 
 namespace numsim::apps {
@@ -64,7 +64,7 @@ nlohmann::ordered_json Json(const ListedItem& item, const ListedClaim& claim) {
           {"statement", claim.spec->statement},
           {"contrast", claim.spec->contrast},
           {"margin",
-           claim.spec->kind == ClaimKind::kExact ? nlohmann::ordered_json()
+           claim.spec->kind == experiments::ClaimKind::kExact ? nlohmann::ordered_json()
                                                  : text(claim.spec->margin.Text())},
           {"verdict", published.verdict},
           {"reason", published.reason},

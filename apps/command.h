@@ -15,7 +15,7 @@ struct Program {
   CLI::App& app;
   std::vector<std::string> command_line;  // argv
   // Set by the chosen subcommand; returns the exit code: 0, 1 for a failed check, or one of
-  // experiments/core/exit_code.h. Throws Error for bad input.
+  // experiments/runner/exit_code.h. Throws Error for bad input.
   std::function<int()> chosen;
 };
 

@@ -9,7 +9,7 @@
 #include <thread>
 #include <vector>
 
-#include "experiments/core/exit_code.h"
+#include "experiments/runner/exit_code.h"
 
 namespace numsim::apps {
 

@@ -3,9 +3,9 @@
 #include <fmt/format.h>
 
 #include "apps/command.h"
-#include "experiments/core/option_names.h"
-#include "experiments/core/settings.h"
-#include "experiments/core/time_left.h"
+#include "experiments/runner/option_names.h"
+#include "experiments/runner/settings.h"
+#include "experiments/runner/time_left.h"
 #include "numsim/config/config.h"
 
 namespace numsim::apps {

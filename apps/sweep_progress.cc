@@ -9,7 +9,7 @@
 #include <cstring>
 #include <memory>
 
-#include "experiments/core/result_directory.h"
+#include "experiments/runner/result_directory.h"
 #include "experiments/sweep/scripts.h"
 #include "experiments/sweep/status.h"
 #include "numsim/base/error.h"

@@ -4,7 +4,7 @@
 #include <chrono>
 #include <string>
 
-#include "experiments/core/time_left.h"
+#include "experiments/runner/time_left.h"
 #include "numsim/train/trainer.h"
 
 namespace numsim::apps {

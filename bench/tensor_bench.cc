@@ -1,4 +1,4 @@
-// Operations on float32 matrices in training (libnumsim/numsim/ops/), at a size that stays in a
+// Operations on float32 matrices in training (libnumsim/training/numsim/ops/), at a size that stays in a
 // cache (2048 x 256) and a larger one (4096 x 1024). Columns, all for the fastest iteration:
 //   ns/elem    time per element of the result (swiglu and its relatives: of the result, which has
 //              half the width)

@@ -1,4 +1,3 @@
-#include "experiments/core/experiment.h"
 #include "experiments/feature_statistics/feature_statistics.h"
 #include "experiments/fp8_interventions/fp8_interventions.h"
 #include "experiments/fp8_outliers/fp8_outliers.h"
@@ -8,6 +7,7 @@
 #include "experiments/loss_spikes/loss_spikes.h"
 #include "experiments/moment_formats/moment_formats.h"
 #include "experiments/quantization_variance/quantization_variance.h"
+#include "experiments/runner/experiment.h"
 #include "experiments/swiglu_alignment/swiglu_alignment.h"
 #include "experiments/switchback_accuracy/switchback_accuracy.h"
 #include "experiments/update_convergence/update_convergence.h"

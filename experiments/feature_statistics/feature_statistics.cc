@@ -7,7 +7,7 @@
 #include <limits>
 #include <optional>
 
-#include "experiments/core/settings.h"
+#include "experiments/runner/settings.h"
 #include "experiments/shared/linear_variant.h"
 #include "experiments/shared/paper_training.h"
 #include "numsim/base/error.h"

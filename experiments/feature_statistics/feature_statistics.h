@@ -9,7 +9,7 @@
 #include <string_view>
 #include <vector>
 
-#include "experiments/core/experiment.h"
+#include "experiments/runner/experiment.h"
 #include "experiments/shared/training.h"
 #include "numsim/config/config.h"
 

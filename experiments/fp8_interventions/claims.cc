@@ -5,8 +5,8 @@
 #include <algorithm>
 #include <limits>
 
-#include "experiments/core/approximate_parameters.h"
 #include "experiments/fp8_interventions/fp8_interventions.h"
+#include "experiments/runner/approximate_parameters.h"
 #include "experiments/shared/special_values.h"
 #include "experiments/study/outcomes.h"
 #include "numsim/base/elementary.h"
@@ -96,75 +96,14 @@ std::string WhyNoEvidence(const Results& results) {
       100 * kMostHarm);
 }
 
-// Returns why a run is not the paper's setting in which fp8 diverges; "" if it is.
-std::string OutOfReach(const Results& results) {
-  if (std::string stress = StressOf(results.settings); !stress.empty()) return stress;
-  const std::string& model = results.settings.Get("model");
-  const double parameters = ParametersOf(results);
-  if (model == "clip" && parameters > kDivergesAbove) return "";
-  return fmt::format(
-      "out of reach: {} with about {:.3g} million parameters", model, parameters / 1e6);
-}
-
-// ---- what is claimed
-
-constexpr const char* kLargeScale =
-    "The paper: CLIP above 420 million parameters, and so is a run that tests it.";
-
-Picks At(const char* intervention, const char* format) {
-  return {{"intervention", intervention}, {"format", format}};
-}
-
-ClaimRow Diverges(const char* intervention, const char* statement) {
-  return {.name = fmt::format("{}-diverges", intervention),
-          .statement = statement,
-          .contrast =
-              fmt::format("share of diverged runs of {} with intervention {}, where bf16 learns",
-                          kFp8,
-                          intervention),
-          .kind = ClaimKind::kDivergence,
-          .margin = Margin{0.5, "of the runs", "More often than not."},
-          .scale = kLargeScale,
-          .arms = {{At(intervention, kFp8), 1}},
-          .obstacle = OutOfReach};
-}
-
-ClaimRow Behind(const char* intervention, const char* format, const char* name) {
-  return {
-      .name = fmt::format(
-          "{}-{}-behind", std::string_view(format) == kFp8 ? "fp8" : format, intervention),
-      .statement = fmt::format("Tensor-wise {} fails with intervention {}: here in the weaker form "
-                               "that its loss falls behind that of bf16.",
-                               name,
-                               intervention),
-      .contrast = fmt::format("valid_loss of {} minus that of bf16, both with intervention {}; a "
-                              "training that diverged has the loss of the start",
-                              format,
-                              intervention),
-      .primary = false,
-      .arms = {{At(intervention, format), 1}, {At(intervention, kBf16), -1}}};
-}
-
-ClaimRow Features(const char* name,
-                  const char* statement,
-                  const char* contrast,
-                  const char* arm,
-                  SeedValues (*values)(const Results&)) {
-  return {
-      .name = name,
-      .items = {"switchback/figure-2"},
-      .statement = statement,
-      .contrast = fmt::format(
-          "{}, in powers of two; E|x_k| of bf16, tower of images if there is one", contrast),
-      .margin = Margin{1, "doublings", "It costs a format one of its exponents."},
-      .diverged = Diverged::kMissing,
-      .evidence =
-          [=](const Results& results) {
-            const SeedValues doublings = values(results);
-            if (!doublings.empty()) return AgainstReference(arm, doublings, 0);
-            return NotTestedBecause("no features of bf16 with these interventions were recorded");
-          },
-      .obstacle = [](const Results& results) { return StressOf(results.settings); }};
+// Returns a function that compares the doublings of each seed with none.
+std::function<Evidence(const Results&)> Doublings(const char* arm,
+                                                  SeedValues (*values)(const Results&)) {
+  return [=](const Results& results) {
+    const SeedValues doublings = values(results);
+    if (!doublings.empty()) return AgainstReference(arm, doublings, 0);
+    return NotTestedBecause("no features of bf16 with these interventions were recorded");
+  };
 }
 
 }  // namespace
@@ -196,6 +135,15 @@ std::string StressOf(const Settings& settings) {
                         settings.Get("input-tail"));
   }
   return text;
+}
+
+std::string OutOfReach(const Results& results) {
+  if (std::string stress = StressOf(results.settings); !stress.empty()) return stress;
+  const std::string& model = results.settings.Get("model");
+  const double parameters = ParametersOf(results);
+  if (model == "clip" && parameters > kDivergesAbove) return "";
+  return fmt::format(
+      "out of reach: {} with about {:.3g} million parameters", model, parameters / 1e6);
 }
 
 // Compares trainings of a format and of bf16. Other formats are left out: trainings that have
@@ -230,52 +178,9 @@ Evidence Compare(const Results& results,
   return evidence;
 }
 
-std::vector<ClaimRow> ClaimRows() {
-  return {
-      Diverges(kNone,
-               "fp8 with tensor-wise quantisation \"and no further modifications\" \"slowly "
-               "diverges\" (Section 2.3, Figure 2, left)."),
-      Diverges(kClip, "Adding gradient clipping \"also diverges\" (Section 2.3, Figure 2)."),
-      Diverges(kQkNorm, "Adding KQ layernorm \"also diverges\" (Section 2.3, Figure 2)."),
-      {.name = "layer-scale-trains",
-       .statement =
-           "With layer-scale that starts at zero, fp8 \"trains without diverging\" where it "
-           "diverges otherwise (Section 2.3, Figure 2, left).",
-       .contrast = "valid_loss of e4m3fn/e5m2 with layer-scale minus that without intervention; a "
-                   "training that diverged has the loss of the start",
-       .side = -1,
-       .scale = kLargeScale,
-       .arms = {{At(kScale, kFp8), 1}, {At(kNone, kFp8), -1}},
-       .obstacle = OutOfReach},
-      Features("features-grow",
-               "\"Without the intervention, the average feature magnitude becomes large for later "
-               "blocks\" (Figure 2, right).",
-               "last block over first block at the end, no intervention",
-               "last over first block",
-               GrowthOverBlocks),
-      Features("layer-scale-keeps-features-small",
-               "\"Zero-init layer scale prevents high feature magnitudes\" (Figure 2, right).",
-               "no intervention over layer-scale, last block, at the validation loss that both "
-               "trainings of a seed reach",
-               "none over layer-scale",
-               NoneOverLayerScale),
-      Behind(kNone, kFp8, "fp8"),
-      Behind(kClip, kFp8, "fp8"),
-      Behind(kQkNorm, kFp8, "fp8"),
-      Behind(kNone, kPoorest, "e2m3 in place of fp8"),
-      {.name = "layer-scale-rescues-e2m3",
-       .statement = "Layer-scale rescues trainings that fail otherwise, here in e2m3.",
-       .contrast = "valid_loss of e2m3 with layer-scale minus that without intervention",
-       .side = -1,
-       .primary = false,
-       .arms = {{At(kScale, kPoorest), 1}, {At(kNone, kPoorest), -1}}},
-      {.name = "remainder-is-layer-scale",
-       .statement =
-           "The difference that remains between fp8 with layer-scale and bf16 \"is primarily "
-           "because of layerscale\" (Section 2.3).",
-       .contrast = "valid_loss that layer-scale adds to bf16, minus what e4m3fn/e5m2 adds to that",
-       .primary = false,
-       .arms = {{At(kScale, kBf16), 2}, {At(kNone, kBf16), -1}, {At(kScale, kFp8), -1}}}};
+Named<std::function<Evidence(const Results&)>> EvidenceFunctions() {
+  return {{"growth-over-blocks", Doublings("last over first block", GrowthOverBlocks)},
+          {"none-over-layer-scale", Doublings("none over layer-scale", NoneOverLayerScale)}};
 }
 
 std::string Notes(const Results& results) {

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "experiments/study/study.h"
+#include "experiments/study/study_file.h"
 
 namespace numsim::experiments {
 
@@ -15,9 +16,8 @@ Experiment Fp8Interventions();
 namespace fp8_interventions {
 
 // Choices of the axes.
-inline constexpr const char *kNone = "none", *kClip = "clip", *kQkNorm = "qk-norm";
-inline constexpr const char *kScale = "layer-scale", *kUnstressed = "unstressed";
-inline constexpr const char *kBf16 = "bf16", *kFp8 = "e4m3fn/e5m2", *kPoorest = "e2m3";
+inline constexpr const char *kNone = "none", *kScale = "layer-scale";
+inline constexpr const char *kUnstressed = "unstressed", *kBf16 = "bf16";
 
 Frame OfArm(const Frame& frame, const std::string& intervention, const std::string& format);
 // Returns the rows of the tower that is shown and judged: that of images if there is one.
@@ -30,7 +30,9 @@ std::string StressOf(const Settings& settings);
 Evidence Compare(const study::Results& results,
                  const study::ClaimRow& claim,
                  const std::vector<study::ArmContrast>& contrasts);
-std::vector<study::ClaimRow> ClaimRows();
+// Returns why a run is not the paper's setting in which fp8 diverges; "" if it is.
+std::string OutOfReach(const study::Results& results);
+study::Named<std::function<Evidence(const study::Results&)>> EvidenceFunctions();
 std::string Notes(const study::Results& results);
 
 }  // namespace fp8_interventions

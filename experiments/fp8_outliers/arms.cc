@@ -4,8 +4,8 @@
 #include <algorithm>
 #include <functional>
 
-#include "experiments/core/settings.h"
 #include "experiments/fp8_outliers/fp8_outliers.h"
+#include "experiments/runner/settings.h"
 #include "experiments/shared/training.h"
 #include "numsim/base/error.h"
 #include "numsim/base/nearest_name.h"

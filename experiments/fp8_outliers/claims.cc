@@ -4,9 +4,9 @@
 #include <cmath>
 #include <optional>
 
-#include "experiments/core/settings.h"
 #include "experiments/fp8_outliers/fp8_outliers.h"
 #include "experiments/fp8_outliers/identity.h"
+#include "experiments/runner/settings.h"
 
 namespace numsim::experiments::fp8_outliers {
 namespace {

@@ -3,8 +3,8 @@
 #include <cmath>
 #include <string>
 
-#include "experiments/core/claim.h"
-#include "experiments/core/frame.h"
+#include "experiments/claims/claim.h"
+#include "experiments/claims/frame.h"
 #include "experiments/fp8_outliers/fp8_outliers.h"
 
 namespace numsim::experiments::fp8_outliers {

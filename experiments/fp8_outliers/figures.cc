@@ -7,9 +7,9 @@
 #include <utility>
 #include <vector>
 
-#include "experiments/core/frame.h"
-#include "experiments/core/settings.h"
+#include "experiments/claims/frame.h"
 #include "experiments/fp8_outliers/fp8_outliers.h"
+#include "experiments/runner/settings.h"
 
 namespace numsim::experiments::fp8_outliers {
 namespace {

@@ -5,8 +5,8 @@
 
 #include <algorithm>
 
-#include "experiments/core/settings.h"
-#include "experiments/core/training_of_row.h"
+#include "experiments/runner/settings.h"
+#include "experiments/runner/training_of_row.h"
 #include "experiments/shared/paper_training.h"
 #include "experiments/shared/training.h"
 #include "numsim/base/error.h"

@@ -7,9 +7,9 @@
 #include <optional>
 #include <utility>
 
-#include "experiments/core/settings.h"
 #include "experiments/fp8_outliers/fp8_outliers.h"
 #include "experiments/fp8_outliers/plant.h"
+#include "experiments/runner/settings.h"
 #include "experiments/shared/special_values.h"
 #include "experiments/shared/training.h"
 #include "experiments/shared/training_steps.h"

@@ -9,8 +9,8 @@
 #include <map>
 #include <set>
 
-#include "experiments/core/settings.h"
 #include "experiments/linear_error/operands.h"
+#include "experiments/runner/settings.h"
 #include "numsim/base/error.h"
 #include "numsim/formats/format_table.h"
 

@@ -6,7 +6,7 @@
 #include <string_view>
 #include <vector>
 
-#include "experiments/core/experiment.h"
+#include "experiments/runner/experiment.h"
 #include "numsim/linear/linear.h"
 
 namespace numsim::experiments::linear_error {

@@ -5,8 +5,8 @@
 
 #include <algorithm>
 
-#include "experiments/core/settings.h"
 #include "experiments/linear_speed/timing.h"
+#include "experiments/runner/settings.h"
 #include "numsim/arith/accumulation_mode.h"
 #include "numsim/backend/backend.h"
 #include "numsim/base/error.h"

@@ -4,8 +4,8 @@
 #include <algorithm>
 #include <cmath>
 
-#include "experiments/core/settings.h"
 #include "experiments/loss_scaling/loss_scaling.h"
+#include "experiments/runner/settings.h"
 #include "numsim/optim/loss_scaler.h"
 
 namespace numsim::experiments::loss_scaling {

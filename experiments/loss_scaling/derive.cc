@@ -1,5 +1,5 @@
 // The derived tables of `loss-scaling`.
-#include "experiments/core/frame.h"
+#include "experiments/claims/frame.h"
 #include "experiments/loss_scaling/loss_scaling.h"
 #include "numsim/optim/loss_scaler.h"
 

@@ -1,5 +1,5 @@
 // The figures of `loss-scaling`: the scale and the loss of one seed, and what was skipped.
-#include "experiments/core/frame.h"
+#include "experiments/claims/frame.h"
 #include "experiments/loss_scaling/loss_scaling.h"
 
 namespace numsim::experiments::loss_scaling {

@@ -5,7 +5,7 @@
 #include <string_view>
 #include <vector>
 
-#include "experiments/core/experiment.h"
+#include "experiments/runner/experiment.h"
 #include "numsim/config/config.h"
 #include "numsim/stats/spikes.h"
 

@@ -7,12 +7,12 @@
 #include <sstream>
 #include <utility>
 
-#include "experiments/core/frame.h"
-#include "experiments/core/settings.h"
+#include "experiments/claims/family.h"
+#include "experiments/claims/frame.h"
 #include "experiments/loss_spikes/loss_spikes.h"
+#include "experiments/runner/settings.h"
 #include "experiments/shared/block_name.h"
 #include "experiments/shared/training.h"
-#include "numsim/stats/family.h"
 
 namespace numsim::experiments::loss_spikes {
 namespace {

@@ -4,9 +4,9 @@
 #include <algorithm>
 #include <cmath>
 
-#include "experiments/core/frame.h"
-#include "experiments/core/settings.h"
+#include "experiments/claims/frame.h"
 #include "experiments/loss_spikes/loss_spikes.h"
+#include "experiments/runner/settings.h"
 #include "experiments/shared/special_values.h"
 
 namespace numsim::experiments::loss_spikes {
@@ -255,7 +255,7 @@ Figure PredictionFigure(const Tables& tables, const std::string& scope, const ch
 
 }  // namespace
 
-std::vector<std::function<Figure(const Results&)>> Figures() {
+study::Named<std::function<Figure(const Results&)>> Figures() {
   const auto of = [](Figure (*draw)(const Settings&, const Tables&)) {
     return [=](const Results& results) { return draw(results.settings, results.tables); };
   };
@@ -263,13 +263,15 @@ std::vector<std::function<Figure(const Results&)>> Figures() {
     return [=](const Results& results) { return PredictionFigure(results.tables, scope, title); };
   };
   return {
-      of(Beta2Figure),
-      of(AxesFigure),
-      of(TraceFigure),
-      of(OptimizerFigure),
-      prediction(kSteadyScope, "Prediction of loss spikes, data without a change"),
-      prediction(kNewScope, "Prediction of loss spikes, new data"),
-      prediction(kStudentScope, "Prediction of loss spikes of a student that sees all its data")};
+      {"beta2", of(Beta2Figure)},
+      {"axes", of(AxesFigure)},
+      {"trace", of(TraceFigure)},
+      {"optimizers", of(OptimizerFigure)},
+      {"prediction-steady",
+       prediction(kSteadyScope, "Prediction of loss spikes, data without a change")},
+      {"prediction-new", prediction(kNewScope, "Prediction of loss spikes, new data")},
+      {"prediction-student",
+       prediction(kStudentScope, "Prediction of loss spikes of a student that sees all its data")}};
 }
 
 }  // namespace numsim::experiments::loss_spikes

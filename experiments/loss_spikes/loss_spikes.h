@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "experiments/study/study.h"
+#include "experiments/study/study_file.h"
 #include "numsim/stats/spikes.h"
 
 namespace numsim::experiments {
@@ -54,10 +55,14 @@ Arm ArmOfRow(const Frame& row);
 
 study::ProbeSpec Spikes();
 std::vector<Row> Predictions(const Results& results);
-std::vector<study::ClaimRow> ClaimRows();
-std::vector<study::ClaimRow> PredictionRows();
-study::Claims CommonClaims();
-std::vector<std::function<Figure(const Results&)>> Figures();
+study::Named<std::function<Evidence(const Results&)>> PredictionEvidence();
+// Adds the functions that the claims in study.toml name.
+void AddClaimFunctions(study::Functions& functions);
+// Compares arms with each other. The residual is pooled over them.
+Evidence Compare(const Results& results,
+                 const study::ClaimRow& claim,
+                 const std::vector<study::ArmContrast>& contrasts);
+study::Named<std::function<Figure(const Results&)>> Figures();
 double Loss(const Frame& run);
 
 // The events of one run.

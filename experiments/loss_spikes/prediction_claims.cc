@@ -4,20 +4,17 @@
 
 #include <algorithm>
 
-#include "experiments/core/settings.h"
 #include "experiments/loss_spikes/loss_spikes.h"
+#include "experiments/runner/settings.h"
 
 namespace numsim::experiments::loss_spikes {
 namespace {
-
-using study::ClaimRow;
 
 constexpr uint64_t kLeastSpikes = 10;  // loss spikes that a statement about recall needs
 
 // Chance is that of shifts by up to this many steps: a trend that both series have over the
 // training is no prediction.
 constexpr uint64_t kMostShift = 50;
-constexpr const char* kShifts = "over all shifts of the events by up to 50 steps";
 
 SpikeRule NearShifts() {
   SpikeRule rule;
@@ -84,10 +81,6 @@ std::string MeasuredText(const std::vector<RunEvents>& runs, const std::string& 
       near.p,
       p.followed,
       p.events);
-}
-
-Margin RecallMargin() {
-  return {0.1, "of the loss spikes, above chance", "The paper: 28 of 30 against 1 % by chance."};
 }
 
 std::string InputOf(const Results& results) {
@@ -174,76 +167,18 @@ Evidence IsBounded(const Results& results) {
   return evidence;
 }
 
-ClaimRow RmsPrecedes(const char* name, const char* scope, const char* data, bool primary) {
-  return {
-      .name = name,
-      .items = {"figure-4", "figure-15", "figure-16", "appendix-e"},
-      .statement =
-          "Loss spikes follow an RMS spike of the patch embedding by 1 to 8 iterations: 28 of 30, "
-          "by chance 1 % (Section 3.4, Appendix E).",
-      .contrast = fmt::format("share of the loss spikes that follow an RMS spike of the patch "
-                              "embedding by 1 to 8 steps, minus the mean of that share {}; per "
-                              "seed, over its AdamW runs {}",
-                              kShifts,
-                              data),
-      .primary = primary,
-      .margin = RecallMargin(),
-      .papers_effect = 0.92,
-      .evidence = [=](const Results& results) { return Precedes(results, scope); }};
-}
-
 }  // namespace
 
-std::vector<ClaimRow> PredictionRows() {
-  return {
-      RmsPrecedes("rms-precedes-loss", kSteadyScope, "without a change of the data", true),
-      RmsPrecedes("rms-precedes-loss-on-new-data", kNewScope, "with new data", false),
-      {.name = "patches-predict-better",
-       .items = {"figure-20"},
-       .statement = "RMS spikes of a layer in the middle do not precede loss spikes, those of the "
-                    "patch embedding do (Figure 20, one layer). Here: of all other parameters.",
-       .contrast = fmt::format("share of loss spikes preceded, above chance and over the largest "
-                               "excess possible ({}): of the patch embedding minus the mean over "
-                               "all other parameters with RMS spikes that all models have; per "
-                               "seed, over its AdamW runs without a change of the data",
-                               kShifts),
-       .margin = RecallMargin(),
-       .evidence = PatchesAgainstOthers},
-      {.name = "unpredicted-spikes-are-none",
-       .items = {"figure-17", "figure-18", "figure-19"},
-       .statement = "Loss spikes that no RMS spike precedes do \"not really appear to be a spike "
-                    "at all\" (Figures 17 to 19): they cost fewer steps.",
-       .contrast = "mean steps lost of a loss spike without an RMS spike of the patch embedding "
-                   "before it, minus that of one with; per seed, over its AdamW runs without a "
-                   "change of the data; a spike within the recovery of another is part of that one",
-       .side = -1,
-       .primary = false,
-       .margin = Margin{1, "steps", "The resolution of the measure."},
-       .evidence = CostOfUnpredicted},
-      {.name = "curvature-predicts-better",
-       .items = {"appendix-e"},
-       .statement = "Not in the paper. [AdamSpikes]: a loss spike occurs when the curvature along "
-                    "the gradient under Adam's preconditioner exceeds 2 over the learning rate. It "
-                    "predicts the spikes of a student that sees all its data better than RMS_t >= "
-                    "2.3 of any tensor.",
-       .contrast = fmt::format("share of loss spikes preceded by 1 to 8 steps, above chance and "
-                               "over the largest excess possible ({}): by the curvature minus by "
-                               "an RMS spike of any parameter; per seed, over the student's AdamW "
-                               "runs",
-                               kShifts),
-       .primary = false,
-       .margin = RecallMargin(),
-       .scale = "A residual MLP of --size, all data in every step.",
-       .evidence = CurvatureAgainstRms},
-      {.name = "rms-bound",
-       .items = {"appendix-e", "figure-4"},
-       .statement = "RMS_t <= 1 / sqrt(1 - beta2), so that it cannot reach 2.3 below beta2 = 0.81 "
-                    "(numsim's analysis; the paper's threshold holds for larger beta2 alone).",
-       .contrast = "bound_ratio of every run is at most 1, but for float32 rounding (1e-5)",
-       .kind = ClaimKind::kExact,
-       .margin = Margin(),
-       .scale = "Any.",
-       .evidence = IsBounded}};
+study::Named<std::function<Evidence(const Results&)>> PredictionEvidence() {
+  const auto precedes = [](const char* scope) {
+    return [=](const Results& results) { return Precedes(results, scope); };
+  };
+  return {{"rms-precedes-steady", precedes(kSteadyScope)},
+          {"rms-precedes-new", precedes(kNewScope)},
+          {"patches-against-others", PatchesAgainstOthers},
+          {"cost-of-unpredicted", CostOfUnpredicted},
+          {"curvature-against-rms", CurvatureAgainstRms},
+          {"rms-is-bounded", IsBounded}};
 }
 
 }  // namespace numsim::experiments::loss_spikes

@@ -5,7 +5,7 @@
 #include <map>
 #include <utility>
 
-#include "experiments/core/frame.h"
+#include "experiments/claims/frame.h"
 #include "experiments/moment_formats/moment_formats.h"
 #include "numsim/moments/moment_store.h"
 

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "experiments/core/experiment.h"
+#include "experiments/runner/experiment.h"
 #include "numsim/base/matrix_shape.h"
 
 namespace numsim::experiments::quantization_variance {

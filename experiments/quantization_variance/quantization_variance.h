@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "experiments/core/experiment.h"
+#include "experiments/runner/experiment.h"
 #include "numsim/formats/format_table.h"
 #include "numsim/quantize/scale_layout.h"
 #include "numsim/rounding/rounding.h"

@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <vector>
 
+#include "experiments/claims/line_fit.h"
 #include "experiments/shared/special_values.h"
 #include "numsim/base/elementary.h"
-#include "numsim/stats/line_fit.h"
 
 namespace numsim::experiments {
 

@@ -4,7 +4,7 @@
 #include <functional>
 #include <string_view>
 
-#include "experiments/core/frame.h"
+#include "experiments/claims/frame.h"
 #include "numsim/stats/moments.h"
 
 namespace numsim::experiments {

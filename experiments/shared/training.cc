@@ -8,8 +8,8 @@
 #include <sstream>
 #include <utility>
 
-#include "experiments/core/option_names.h"
-#include "experiments/core/settings.h"
+#include "experiments/runner/option_names.h"
+#include "experiments/runner/settings.h"
 #include "numsim/base/error.h"
 #include "numsim/stats/moments.h"
 

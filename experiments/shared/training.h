@@ -11,9 +11,9 @@
 #include <utility>
 #include <vector>
 
-#include "experiments/core/approximate_parameters.h"
-#include "experiments/core/experiment.h"
-#include "experiments/core/frame.h"
+#include "experiments/claims/frame.h"
+#include "experiments/runner/approximate_parameters.h"
+#include "experiments/runner/experiment.h"
 #include "experiments/shared/state_archive.h"
 #include "numsim/config/config.h"
 #include "numsim/plot/figure.h"

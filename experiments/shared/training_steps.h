@@ -6,8 +6,8 @@
 #include <functional>
 #include <string>
 
-#include "experiments/core/experiment.h"
-#include "experiments/core/trial_context.h"
+#include "experiments/runner/experiment.h"
+#include "experiments/runner/trial_context.h"
 #include "experiments/shared/state_archive.h"
 #include "numsim/train/trainer.h"
 

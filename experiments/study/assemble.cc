@@ -7,7 +7,7 @@
 #include <limits>
 #include <sstream>
 
-#include "experiments/core/option_names.h"
+#include "experiments/runner/option_names.h"
 #include "numsim/base/nearest_name.h"
 #include "numsim/base/split_list.h"
 
@@ -16,14 +16,8 @@ namespace {
 
 constexpr std::string_view kStudySection = "study.";
 
-std::string_view Trimmed(std::string_view text) {
-  const size_t begin = text.find_first_not_of(' ');
-  if (begin == text.npos) return "";
-  return text.substr(begin, text.find_last_not_of(' ') + 1 - begin);
-}
-
 template <typename Row>
-const Row* Named(const std::vector<Row>& rows, const std::string& name) {
+const Row* WithName(const std::vector<Row>& rows, const std::string& name) {
   const auto found = std::ranges::find(rows, name, &Row::name);
   return found == rows.end() ? nullptr : &*found;
 }
@@ -37,8 +31,8 @@ const Setting* SettingOfKey(const std::string& key) {
 }
 
 const Setting* SettingNamed(const Study& study, const std::string& name) {
-  const Setting* const own = Named(study.settings, name);
-  return own != nullptr ? own : Named(CommonSettings(), name);
+  const Setting* const own = WithName(study.settings, name);
+  return own != nullptr ? own : WithName(CommonSettings(), name);
 }
 
 const Axis* AxisOfOption(const Study& study, const std::string& name) {
@@ -167,28 +161,6 @@ void AddArm(const Study& study,
 
 }  // namespace
 
-Texts AssignmentsOf(std::string_view toml) {
-  Texts assignments;
-  std::string section;
-  std::istringstream lines{std::string(toml)};
-  for (std::string text; std::getline(lines, text);) {
-    const std::string_view line = Trimmed(text);
-    if (line.empty() || line.starts_with('#')) continue;
-    const size_t equals = line.find('=');
-    if (line.starts_with('[') && line.ends_with(']')) {
-      section = line.substr(1, line.size() - 2);
-      continue;
-    }
-    if (equals == line.npos) throw Error::Format("a preset: '{}' is no assignment", line);
-    std::string_view value = Trimmed(line.substr(equals + 1));
-    if (value.size() >= 2 && value.starts_with('"') && value.ends_with('"')) {
-      value = value.substr(1, value.size() - 2);
-    }
-    assignments.emplace_back(fmt::format("{}.{}", section, Trimmed(line.substr(0, equals))), value);
-  }
-  return assignments;
-}
-
 OptionRow OptionOf(const Study& study, const std::string& key) {
   const bool named = key.starts_with(kStudySection);
   const std::string name = named ? key.substr(kStudySection.size()) : "";
@@ -201,7 +173,7 @@ OptionRow OptionOf(const Study& study, const std::string& key) {
 
 std::vector<OptionRow> OptionsOf(const Study& study) {
   std::vector<OptionRow> rows;
-  for (const auto& [key, value] : AssignmentsOf(study.presets.front().toml)) {
+  for (const auto& [key, value] : study.presets.front().values) {
     rows.push_back(OptionOf(study, key));
   }
   return rows;
@@ -232,7 +204,7 @@ KeyError Assembled::About(const KeyError& error) const {
 Assembled Assemble(const Study& study, const Settings& settings, const Arm& arm, uint64_t seed) {
   Assignments assignments(settings);
   for (const std::string& given : GivenKeys(settings)) assignments.AddGiven(given);
-  for (const auto& [key, value] : AssignmentsOf(study.fixed)) assignments.AddText(key, value, "");
+  for (const auto& [key, value] : study.fixed) assignments.AddText(key, value, "");
   for (const OptionRow& row : OptionsOf(study)) {
     if (row.setting != nullptr) AddSetting(*row.setting, settings, assignments);
   }

@@ -13,12 +13,6 @@
 
 namespace numsim::experiments::study {
 
-using Texts = std::vector<std::pair<std::string, std::string>>;
-
-// Returns the assignments of a TOML with one per line, in their order, without quotes:
-// {"model.layers", "6"}. Throws Error for any other line.
-Texts AssignmentsOf(std::string_view toml);
-
 // An option of a study: a setting, or a list of values of an axis.
 struct OptionRow {
   std::string name;

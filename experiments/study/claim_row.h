@@ -8,8 +8,8 @@
 #include <utility>
 #include <vector>
 
-#include "experiments/core/claim.h"
-#include "experiments/core/experiment.h"
+#include "experiments/claims/claim.h"
+#include "experiments/runner/experiment.h"
 
 namespace numsim::experiments::study {
 

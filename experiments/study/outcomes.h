@@ -8,7 +8,7 @@
 #include <string_view>
 #include <vector>
 
-#include "experiments/core/frame.h"
+#include "experiments/claims/frame.h"
 #include "experiments/study/study.h"
 
 namespace numsim::experiments::study {

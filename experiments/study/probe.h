@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "experiments/core/experiment.h"
+#include "experiments/runner/experiment.h"
 #include "experiments/shared/training.h"
 #include "experiments/study/claim_row.h"
 #include "numsim/train/trainer.h"

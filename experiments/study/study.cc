@@ -8,9 +8,9 @@
 #include <set>
 #include <utility>
 
-#include "experiments/core/option_names.h"
-#include "experiments/core/settings.h"
-#include "experiments/core/training_of_row.h"
+#include "experiments/runner/option_names.h"
+#include "experiments/runner/settings.h"
+#include "experiments/runner/training_of_row.h"
 #include "experiments/study/assemble.h"
 #include "numsim/base/error.h"
 #include "numsim/base/nearest_name.h"
@@ -30,7 +30,7 @@ std::map<std::string, std::string> ValuesOfPreset(const Study& study, const Stud
     const auto on = std::ranges::find(study.presets, preset.on, &StudyPreset::name);
     values = ValuesOfPreset(study, on == study.presets.end() ? study.presets.front() : *on);
   }
-  for (const auto& [key, value] : AssignmentsOf(preset.toml)) {
+  for (const auto& [key, value] : preset.values) {
     values[OptionOf(study, key).name] = value;
   }
   return values;

@@ -14,7 +14,7 @@
 #include <utility>
 #include <vector>
 
-#include "experiments/core/experiment.h"
+#include "experiments/runner/experiment.h"
 #include "experiments/shared/paper_training.h"
 #include "experiments/study/claim_row.h"
 #include "experiments/study/probe.h"
@@ -29,8 +29,9 @@ using Keys = std::vector<std::string>;
 struct Choice {
   std::string name;
   Keys keys = {};
-  bool alone = false;   // cannot be joined
-  bool hidden = false;  // no option lists it: Study::arms adds it
+  std::string meaning = {};  // for the description
+  bool alone = false;        // cannot be joined
+  bool hidden = false;       // no option lists it: Study::arms adds it
 };
 
 // The numbers that an option takes.
@@ -72,11 +73,13 @@ struct Axis {
   std::vector<std::string> (*split)(std::string_view list) = SplitList;
 };
 
-// The values of all options, as TOML with one assignment per line: keys of common settings in their
-// sections, other options in [study].
+// Texts by key: {"model.layers", "6"}.
+using Texts = std::vector<std::pair<std::string, std::string>>;
+
+// The values of options: keys of common settings, and other options with "study." before their names.
 struct StudyPreset {
   std::string name;
-  std::string toml;  // the first: all values; others: those that differ from `on`
+  Texts values;  // the first: of all options, in their order; others: those that differ from `on`
   int seeds = 1;
   double seconds = 0;
   std::string on = {};  // another preset; empty: the first
@@ -91,7 +94,7 @@ struct DerivedTable {
 
 struct Study {
   std::string name, title, reproduces, description;
-  std::string fixed = {};  // TOML: keys of every trial that no option sets
+  Texts fixed = {};  // keys of every trial that no option sets
   std::vector<StudyPreset> presets;
   std::vector<Setting> settings = {};
   std::vector<Axis> axes;

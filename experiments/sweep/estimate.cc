@@ -4,9 +4,9 @@
 #include <cmath>
 #include <map>
 
-#include "experiments/core/completion.h"
-#include "experiments/core/result_directory.h"
-#include "experiments/core/settings.h"
+#include "experiments/runner/completion.h"
+#include "experiments/runner/result_directory.h"
+#include "experiments/runner/settings.h"
 #include "numsim/base/error.h"
 
 namespace numsim::experiments::sweep {

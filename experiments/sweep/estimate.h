@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "experiments/core/experiment.h"
+#include "experiments/runner/experiment.h"
 
 namespace numsim::experiments::sweep {
 

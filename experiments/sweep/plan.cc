@@ -7,7 +7,7 @@
 #include <nlohmann/json.hpp>
 #include <numeric>
 
-#include "experiments/core/json_error.h"
+#include "experiments/runner/json_error.h"
 #include "numsim/base/error.h"
 #include "numsim/base/nearest_name.h"
 #include "numsim/io/atomic_file.h"

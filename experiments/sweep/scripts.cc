@@ -5,9 +5,9 @@
 #include <system_error>
 #include <vector>
 
-#include "experiments/core/exit_code.h"
-#include "experiments/core/result_directory.h"
-#include "experiments/core/settings.h"
+#include "experiments/runner/exit_code.h"
+#include "experiments/runner/result_directory.h"
+#include "experiments/runner/settings.h"
 #include "numsim/base/error.h"
 #include "numsim/io/atomic_file.h"
 

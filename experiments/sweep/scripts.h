@@ -5,7 +5,7 @@
 #include <string>
 #include <string_view>
 
-#include "experiments/core/experiment.h"
+#include "experiments/runner/experiment.h"
 #include "experiments/sweep/plan.h"
 #include "experiments/sweep/sweep_lock.h"
 

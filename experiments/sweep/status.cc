@@ -6,14 +6,14 @@
 #include <charconv>
 #include <set>
 
-#include "experiments/core/claim.h"
-#include "experiments/core/completion.h"
-#include "experiments/core/exit_code.h"
-#include "experiments/core/journal.h"
-#include "experiments/core/looks.h"
-#include "experiments/core/result_directory.h"
-#include "experiments/core/settings.h"
-#include "experiments/core/trial_costs.h"
+#include "experiments/claims/claim.h"
+#include "experiments/runner/completion.h"
+#include "experiments/runner/exit_code.h"
+#include "experiments/runner/journal.h"
+#include "experiments/runner/looks.h"
+#include "experiments/runner/result_directory.h"
+#include "experiments/runner/settings.h"
+#include "experiments/runner/trial_costs.h"
 #include "numsim/base/error.h"
 #include "numsim/io/csv.h"
 #include "numsim/io/input_file.h"

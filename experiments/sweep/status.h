@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "experiments/core/experiment.h"
+#include "experiments/runner/experiment.h"
 #include "experiments/sweep/plan.h"
 
 namespace numsim::experiments::sweep {

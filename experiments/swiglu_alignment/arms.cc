@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "experiments/core/settings.h"
+#include "experiments/runner/settings.h"
 #include "experiments/shared/linear_variant.h"
 #include "experiments/shared/training.h"
 #include "experiments/swiglu_alignment/swiglu_alignment.h"

@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "experiments/core/settings.h"
+#include "experiments/runner/settings.h"
 #include "experiments/shared/training.h"
 #include "experiments/swiglu_alignment/claim_parts.h"
 

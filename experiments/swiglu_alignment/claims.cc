@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "experiments/core/settings.h"
+#include "experiments/runner/settings.h"
 #include "experiments/shared/special_values.h"
 #include "experiments/swiglu_alignment/claim_parts.h"
 #include "numsim/base/elementary.h"

@@ -2,7 +2,7 @@
 #include <cmath>
 #include <functional>
 
-#include "experiments/core/frame.h"
+#include "experiments/claims/frame.h"
 #include "experiments/shared/special_values.h"
 #include "experiments/swiglu_alignment/swiglu_alignment.h"
 

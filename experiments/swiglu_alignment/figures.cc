@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "experiments/core/frame.h"
+#include "experiments/claims/frame.h"
 #include "experiments/shared/special_values.h"
 #include "experiments/swiglu_alignment/swiglu_alignment.h"
 

@@ -12,7 +12,7 @@
 #include <string_view>
 #include <vector>
 
-#include "experiments/core/experiment.h"
+#include "experiments/runner/experiment.h"
 #include "experiments/swiglu_alignment/neuron.h"
 #include "numsim/config/config.h"
 

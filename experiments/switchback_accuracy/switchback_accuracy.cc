@@ -3,7 +3,7 @@
 
 #include <utility>
 
-#include "experiments/core/training_of_row.h"
+#include "experiments/runner/training_of_row.h"
 #include "experiments/shared/paper_training.h"
 
 namespace numsim::experiments {

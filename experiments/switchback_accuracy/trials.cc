@@ -4,8 +4,8 @@
 #include <algorithm>
 #include <utility>
 
-#include "experiments/core/settings.h"
-#include "experiments/core/training_of_row.h"
+#include "experiments/runner/settings.h"
+#include "experiments/runner/training_of_row.h"
 #include "experiments/shared/training.h"
 #include "experiments/switchback_accuracy/switchback_accuracy.h"
 #include "numsim/base/error.h"

@@ -3,7 +3,7 @@
 #include <cmath>
 #include <string_view>
 
-#include "experiments/core/frame.h"
+#include "experiments/claims/frame.h"
 #include "experiments/shared/special_values.h"
 #include "experiments/update_convergence/update_convergence.h"
 

@@ -6,7 +6,7 @@
 #include <cmath>
 #include <map>
 
-#include "experiments/core/frame.h"
+#include "experiments/claims/frame.h"
 #include "experiments/update_convergence/update_convergence.h"
 
 namespace numsim::experiments::update_convergence {

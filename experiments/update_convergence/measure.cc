@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "experiments/core/settings.h"
+#include "experiments/runner/settings.h"
 #include "experiments/shared/special_values.h"
 #include "experiments/update_convergence/update_convergence.h"
 #include "numsim/base/error.h"

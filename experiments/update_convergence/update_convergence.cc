@@ -6,7 +6,7 @@
 #include <charconv>
 #include <cmath>
 
-#include "experiments/core/settings.h"
+#include "experiments/runner/settings.h"
 #include "experiments/shared/training.h"
 #include "numsim/base/error.h"
 #include "numsim/base/keyword.h"

@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-#include "experiments/core/experiment.h"
+#include "experiments/runner/experiment.h"
 #include "experiments/update_convergence/problem.h"
 #include "numsim/formats/format_table.h"
 #include "numsim/stats/moments.h"

@@ -5,11 +5,11 @@
 #include <algorithm>
 #include <cmath>
 
+#include "experiments/claims/line_fit.h"
 #include "experiments/shared/special_values.h"
 #include "experiments/update_fidelity/panels.h"
 #include "numsim/base/elementary.h"
 #include "numsim/formats/format_table.h"
-#include "numsim/stats/line_fit.h"
 
 namespace numsim::experiments::update_fidelity {
 namespace {

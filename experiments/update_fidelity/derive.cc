@@ -2,7 +2,7 @@
 // measured and predicted.
 #include <map>
 
-#include "experiments/core/frame.h"
+#include "experiments/claims/frame.h"
 #include "experiments/shared/special_values.h"
 #include "experiments/update_fidelity/cliff.h"
 #include "experiments/update_fidelity/update_fidelity.h"

@@ -6,7 +6,7 @@
 #include <cmath>
 #include <span>
 
-#include "experiments/core/frame.h"
+#include "experiments/claims/frame.h"
 #include "experiments/update_fidelity/update_fidelity.h"
 
 namespace numsim::experiments::update_fidelity {

@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include "experiments/core/claim.h"
+#include "experiments/claims/claim.h"
 #include "experiments/update_fidelity/update_fidelity.h"
 
 namespace numsim::experiments::update_fidelity {

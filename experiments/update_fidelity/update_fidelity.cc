@@ -7,7 +7,7 @@
 #include <charconv>
 #include <cmath>
 
-#include "experiments/core/settings.h"
+#include "experiments/runner/settings.h"
 #include "numsim/base/elementary.h"
 #include "numsim/base/error.h"
 #include "numsim/base/keyword.h"

@@ -8,7 +8,7 @@
 #include <string_view>
 #include <vector>
 
-#include "experiments/core/experiment.h"
+#include "experiments/runner/experiment.h"
 #include "numsim/formats/format_table.h"
 #include "numsim/updates/update_rule.h"
 

@@ -2,7 +2,7 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
-#include "experiments/core/catalogue.h"
+#include "experiments/claims/catalogue.h"
 #include "tests/apps/program.h"
 
 namespace numsim::apps {

@@ -2,7 +2,7 @@
 #include <algorithm>
 #include <fstream>
 
-#include "experiments/core/experiment.h"
+#include "experiments/runner/experiment.h"
 #include "numsim/backend/backend.h"
 #include "numsim/backend/device.h"
 #include "numsim/base/build_info.h"

@@ -14,7 +14,7 @@ import re
 import subprocess
 import sys
 
-HEADER = "libnumsim/numsim/capi/numsim.h"
+HEADER = "libnumsim/numerics/numsim/capi/numsim.h"
 PAGE = "docs/c-abi.md"
 
 

@@ -8,7 +8,7 @@
 #include <string_view>
 #include <vector>
 
-#include "experiments/core/catalogue.h"
+#include "experiments/claims/catalogue.h"
 
 namespace numsim::experiments {
 namespace {

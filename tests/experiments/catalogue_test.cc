@@ -1,5 +1,5 @@
 // Tests the list of everything in the papers. The expected numbers were counted in the texts.
-#include "experiments/core/catalogue.h"
+#include "experiments/claims/catalogue.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "experiments/core/experiment.h"
+#include "experiments/runner/experiment.h"
 
 namespace numsim::experiments {
 namespace {

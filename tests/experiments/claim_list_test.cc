@@ -1,5 +1,5 @@
 // Tests the list of `numsim claims`.
-#include "experiments/core/claim_list.h"
+#include "experiments/runner/claim_list.h"
 
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 // Claims as data: what every declaration must have, how evidence becomes verdicts, their report.
-#include "experiments/core/claim.h"
+#include "experiments/claims/claim.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -8,8 +8,8 @@
 #include <set>
 #include <string>
 
-#include "experiments/core/claim_report.h"
-#include "experiments/core/experiment.h"
+#include "experiments/runner/claim_report.h"
+#include "experiments/runner/experiment.h"
 #include "tests/support/error_of.h"
 #include "tests/support/special_values.h"
 

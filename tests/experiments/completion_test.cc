@@ -1,5 +1,5 @@
 // Manifest, figures and the summary of complete results; drawing them again.
-#include "experiments/core/completion.h"
+#include "experiments/runner/completion.h"
 
 #include <fmt/format.h>
 #include <gmock/gmock.h>
@@ -12,7 +12,7 @@
 #include <string>
 #include <vector>
 
-#include "experiments/core/runner.h"
+#include "experiments/runner/runner.h"
 #include "numsim/io/process_name.h"
 #include "numsim/io/shared/sha256.h"
 #include "numsim/plot/figure.h"

@@ -1,4 +1,4 @@
-#include "experiments/core/demo.h"
+#include "experiments/runner/demo.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -6,7 +6,7 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
-#include "experiments/core/result_directory.h"
+#include "experiments/runner/result_directory.h"
 #include "numsim/io/atomic_file.h"
 #include "numsim/io/manifest.h"
 #include "tests/experiments/run_fixture.h"

@@ -10,7 +10,7 @@
 #include <utility>
 #include <vector>
 
-#include "experiments/core/settings.h"
+#include "experiments/runner/settings.h"
 #include "numsim/formats/decode.h"
 #include "numsim/formats/format_table.h"
 #include "tests/experiments/stops.h"

@@ -11,9 +11,9 @@
 #include <string>
 #include <vector>
 
-#include "experiments/core/settings.h"
 #include "experiments/fp8_outliers/identity.h"
 #include "experiments/fp8_outliers/plant.h"
+#include "experiments/runner/settings.h"
 #include "numsim/base/parallel.h"
 #include "numsim/train/trainer.h"
 #include "tests/experiments/result_tables.h"

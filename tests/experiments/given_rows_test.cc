@@ -1,6 +1,6 @@
 // Trainings made elsewhere (`--rows`): results that are those of a run of their own, verdicts that
 // follow the rows, and everything that is refused.
-#include "experiments/core/given_rows.h"
+#include "experiments/runner/given_rows.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -13,10 +13,10 @@
 #include <utility>
 #include <vector>
 
-#include "experiments/core/approximate_parameters.h"
-#include "experiments/core/rows_template.h"
-#include "experiments/core/runner.h"
-#include "experiments/core/settings.h"
+#include "experiments/runner/approximate_parameters.h"
+#include "experiments/runner/rows_template.h"
+#include "experiments/runner/runner.h"
+#include "experiments/runner/settings.h"
 #include "numsim/io/atomic_file.h"
 #include "numsim/io/input_file.h"
 #include "numsim/train/run.h"

@@ -9,7 +9,7 @@
 #include <string>
 #include <string_view>
 
-#include "experiments/core/runner.h"
+#include "experiments/runner/runner.h"
 #include "numsim/base/parallel.h"
 #include "tests/experiments/run_fixture.h"
 #include "tests/support/temporary_directory.h"

@@ -1,4 +1,4 @@
-#include "experiments/core/journal.h"
+#include "experiments/runner/journal.h"
 
 #include <gtest/gtest.h>
 #include <sys/resource.h>

@@ -12,9 +12,9 @@
 #include <utility>
 #include <vector>
 
-#include "experiments/core/settings.h"
 #include "experiments/linear_error/linear_error.h"
 #include "experiments/linear_error/operands.h"
+#include "experiments/runner/settings.h"
 #include "numsim/io/npy.h"
 #include "tests/support/error_of.h"
 #include "tests/support/temporary_directory.h"

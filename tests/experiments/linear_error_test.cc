@@ -12,9 +12,9 @@
 #include <string>
 #include <vector>
 
-#include "experiments/core/runner.h"
-#include "experiments/core/settings.h"
 #include "experiments/linear_error/operands.h"
+#include "experiments/runner/runner.h"
+#include "experiments/runner/settings.h"
 #include "numsim/base/parallel.h"
 #include "tests/experiments/golden_run.h"
 #include "tests/experiments/run_fixture.h"

@@ -8,9 +8,9 @@
 #include <string>
 #include <vector>
 
-#include "experiments/core/settings.h"
 #include "experiments/linear_speed/check.h"
 #include "experiments/linear_speed/timing.h"
+#include "experiments/runner/settings.h"
 #include "numsim/backend/backend.h"
 #include "numsim/formats/named_formats.h"
 #include "numsim/gemm/gemm_device.h"

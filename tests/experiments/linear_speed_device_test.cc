@@ -5,12 +5,12 @@
 #include <set>
 #include <string>
 
-#include "experiments/core/journal.h"
-#include "experiments/core/runner.h"
-#include "experiments/core/settings.h"
 #include "experiments/linear_speed/check.h"
 #include "experiments/linear_speed/linear_speed.h"
 #include "experiments/linear_speed/operands_device.h"
+#include "experiments/runner/journal.h"
+#include "experiments/runner/runner.h"
+#include "experiments/runner/settings.h"
 #include "numsim/backend/backend.h"
 #include "numsim/gemm/gemm_device.h"
 #include "tests/support/device_test.h"

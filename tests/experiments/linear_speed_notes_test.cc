@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
-#include "experiments/core/settings.h"
 #include "experiments/linear_speed/linear_speed.h"
+#include "experiments/runner/settings.h"
 
 namespace numsim::experiments::linear_speed {
 namespace {

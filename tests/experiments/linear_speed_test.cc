@@ -12,10 +12,10 @@
 #include <thread>
 #include <vector>
 
-#include "experiments/core/journal.h"
-#include "experiments/core/runner.h"
-#include "experiments/core/settings.h"
 #include "experiments/linear_speed/timing.h"
+#include "experiments/runner/journal.h"
+#include "experiments/runner/runner.h"
+#include "experiments/runner/settings.h"
 #include "numsim/base/parallel.h"
 #include "tests/support/error_of.h"
 #include "tests/support/temporary_directory.h"

@@ -1,5 +1,5 @@
 // How the trials of a look are shared out.
-#include "experiments/core/looks.h"
+#include "experiments/runner/looks.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

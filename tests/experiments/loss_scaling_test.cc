@@ -11,7 +11,7 @@
 #include <string>
 #include <vector>
 
-#include "experiments/core/settings.h"
+#include "experiments/runner/settings.h"
 #include "numsim/base/parallel.h"
 #include "numsim/train/trainer.h"
 #include "tests/experiments/result_tables.h"

@@ -10,8 +10,8 @@
 #include <utility>
 #include <vector>
 
-#include "experiments/core/settings.h"
 #include "experiments/loss_spikes/loss_spikes.h"
+#include "experiments/runner/settings.h"
 #include "tests/experiments/result_tables.h"
 #include "tests/experiments/tiny_runs.h"
 

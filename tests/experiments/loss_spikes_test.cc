@@ -14,7 +14,7 @@
 #include <utility>
 #include <vector>
 
-#include "experiments/core/settings.h"
+#include "experiments/runner/settings.h"
 #include "numsim/config/config.h"
 #include "numsim/train/trainer.h"
 #include "tests/experiments/loss_spikes_fixture.h"

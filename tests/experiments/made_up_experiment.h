@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "experiments/core/experiment.h"
+#include "experiments/runner/experiment.h"
 #include "numsim/base/error.h"
 
 namespace numsim::experiments {

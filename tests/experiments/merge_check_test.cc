@@ -1,5 +1,5 @@
 // Shards that Merge refuses, differences that --allow accepts, and their record in the manifest.
-#include "experiments/core/merge_check.h"
+#include "experiments/runner/merge_check.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

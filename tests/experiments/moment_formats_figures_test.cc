@@ -9,8 +9,8 @@
 #include <string>
 #include <vector>
 
-#include "experiments/core/settings.h"
 #include "experiments/moment_formats/moment_formats.h"
+#include "experiments/runner/settings.h"
 #include "tests/experiments/moment_formats_fixture.h"
 
 namespace numsim::experiments::moment_formats {

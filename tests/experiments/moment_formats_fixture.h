@@ -8,8 +8,8 @@
 #include <string>
 #include <vector>
 
-#include "experiments/core/settings.h"
 #include "experiments/moment_formats/moment_formats.h"
+#include "experiments/runner/settings.h"
 #include "tests/experiments/result_tables.h"
 #include "tests/experiments/tiny_runs.h"
 

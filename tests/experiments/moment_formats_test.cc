@@ -11,7 +11,7 @@
 #include <string>
 #include <vector>
 
-#include "experiments/core/settings.h"
+#include "experiments/runner/settings.h"
 #include "tests/experiments/moment_formats_fixture.h"
 #include "tests/support/error_of.h"
 #include "tests/support/temporary_directory.h"

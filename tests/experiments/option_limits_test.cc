@@ -9,8 +9,8 @@
 #include <string>
 #include <vector>
 
-#include "experiments/core/experiment.h"
-#include "experiments/core/settings.h"
+#include "experiments/runner/experiment.h"
+#include "experiments/runner/settings.h"
 #include "tests/support/error_of.h"
 
 namespace numsim::experiments {

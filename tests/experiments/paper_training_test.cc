@@ -7,7 +7,7 @@
 #include <algorithm>
 #include <string>
 
-#include "experiments/core/settings.h"
+#include "experiments/runner/settings.h"
 
 namespace numsim::experiments {
 namespace {

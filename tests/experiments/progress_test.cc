@@ -1,5 +1,5 @@
 // The progress line of a run.
-#include "experiments/core/progress.h"
+#include "experiments/runner/progress.h"
 
 #include <fmt/format.h>
 #include <gmock/gmock.h>

@@ -1,6 +1,6 @@
 // The published runs in experiments/published: their verdicts follow from their measured tables, and
 // pages quote them.
-#include "experiments/core/published.h"
+#include "experiments/runner/published.h"
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>
@@ -13,11 +13,11 @@
 #include <set>
 #include <string>
 
-#include "experiments/core/claim_report.h"
-#include "experiments/core/completion.h"
-#include "experiments/core/result_directory.h"
-#include "experiments/core/runner.h"
-#include "experiments/core/settings.h"
+#include "experiments/runner/claim_report.h"
+#include "experiments/runner/completion.h"
+#include "experiments/runner/result_directory.h"
+#include "experiments/runner/runner.h"
+#include "experiments/runner/settings.h"
 #include "numsim/base/error.h"
 #include "numsim/io/atomic_file.h"
 #include "numsim/io/input_file.h"

@@ -12,9 +12,9 @@
 #include <utility>
 #include <vector>
 
-#include "experiments/core/settings.h"
 #include "experiments/quantization_variance/input.h"
 #include "experiments/quantization_variance/quantization_variance.h"
+#include "experiments/runner/settings.h"
 #include "numsim/io/npy.h"
 #include "numsim/random/distributions.h"
 #include "tests/experiments/golden_run.h"

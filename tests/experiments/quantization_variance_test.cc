@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "experiments/core/settings.h"
+#include "experiments/runner/settings.h"
 #include "numsim/formats/format_table.h"
 #include "numsim/quantize/quantized_matrix.h"
 #include "numsim/random/distributions.h"

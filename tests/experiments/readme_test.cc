@@ -12,8 +12,8 @@
 #include <string_view>
 #include <vector>
 
-#include "experiments/core/demo.h"
-#include "experiments/core/experiment.h"
+#include "experiments/runner/demo.h"
+#include "experiments/runner/experiment.h"
 #include "numsim/arith/accumulation_mode.h"
 #include "numsim/formats/format_table.h"
 #include "numsim/linear/linear_recipe.h"

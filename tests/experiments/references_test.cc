@@ -1,10 +1,10 @@
 // Keys of citations, resolved by docs/references.md.
-#include "experiments/core/references.h"
+#include "experiments/runner/references.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "experiments/core/experiment.h"
+#include "experiments/runner/experiment.h"
 
 namespace numsim::experiments {
 namespace {

@@ -7,10 +7,10 @@
 #include <string>
 #include <utility>
 
-#include "experiments/core/claim.h"
-#include "experiments/core/experiment.h"
-#include "experiments/core/frame.h"
-#include "experiments/core/settings.h"
+#include "experiments/claims/claim.h"
+#include "experiments/claims/frame.h"
+#include "experiments/runner/experiment.h"
+#include "experiments/runner/settings.h"
 
 namespace numsim::experiments {
 

@@ -12,9 +12,9 @@
 #include <string>
 #include <vector>
 
-#include "experiments/core/journal.h"
-#include "experiments/core/runner.h"
-#include "experiments/core/settings.h"
+#include "experiments/runner/journal.h"
+#include "experiments/runner/runner.h"
+#include "experiments/runner/settings.h"
 #include "numsim/base/parallel.h"
 #include "tests/experiments/made_up_experiment.h"
 #include "tests/support/error_of.h"

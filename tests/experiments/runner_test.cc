@@ -1,4 +1,4 @@
-#include "experiments/core/runner.h"
+#include "experiments/runner/runner.h"
 
 #include <fmt/format.h>
 #include <gmock/gmock.h>
@@ -16,9 +16,9 @@
 #include <thread>
 #include <vector>
 
-#include "experiments/core/exit_code.h"
-#include "experiments/core/journal.h"
-#include "experiments/core/trial_context.h"
+#include "experiments/runner/exit_code.h"
+#include "experiments/runner/journal.h"
+#include "experiments/runner/trial_context.h"
 #include "numsim/backend/backend.h"
 #include "numsim/base/build_info.h"
 #include "numsim/io/manifest.h"

@@ -1,4 +1,4 @@
-#include "experiments/core/settings.h"
+#include "experiments/runner/settings.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -11,7 +11,7 @@
 #include <string>
 #include <vector>
 
-#include "experiments/core/option_names.h"
+#include "experiments/runner/option_names.h"
 #include "numsim/base/error.h"
 #include "numsim/io/input_file.h"
 #include "tests/experiments/made_up_experiment.h"

@@ -1,5 +1,5 @@
 // Two processes never run one trial; a dead one is no obstacle where it is known to be dead.
-#include "experiments/core/shard_owner.h"
+#include "experiments/runner/shard_owner.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

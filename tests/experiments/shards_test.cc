@@ -9,8 +9,8 @@
 #include <thread>
 #include <vector>
 
-#include "experiments/core/journal.h"
-#include "experiments/core/runner.h"
+#include "experiments/runner/journal.h"
+#include "experiments/runner/runner.h"
 #include "tests/experiments/run_fixture.h"
 #include "tests/support/error_of.h"
 

@@ -9,9 +9,9 @@
 #include <map>
 #include <string>
 
-#include "experiments/core/result_directory.h"
-#include "experiments/core/runner.h"
-#include "experiments/core/settings.h"
+#include "experiments/runner/result_directory.h"
+#include "experiments/runner/runner.h"
+#include "experiments/runner/settings.h"
 #include "numsim/io/csv.h"
 #include "numsim/io/input_file.h"
 #include "numsim/io/manifest.h"

@@ -9,8 +9,8 @@
 #include <string>
 #include <vector>
 
-#include "experiments/core/experiment.h"
-#include "experiments/core/trial_context.h"
+#include "experiments/runner/experiment.h"
+#include "experiments/runner/trial_context.h"
 #include "numsim/base/parallel.h"
 #include "tests/support/temporary_directory.h"
 

@@ -5,9 +5,9 @@
 #include <string>
 #include <vector>
 
-#include "experiments/core/claim.h"
-#include "experiments/core/runner.h"
-#include "experiments/core/settings.h"
+#include "experiments/claims/claim.h"
+#include "experiments/runner/runner.h"
+#include "experiments/runner/settings.h"
 #include "tests/experiments/made_up_experiment.h"
 
 namespace numsim::experiments {

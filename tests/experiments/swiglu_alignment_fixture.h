@@ -5,7 +5,7 @@
 
 #include <string>
 
-#include "experiments/core/settings.h"
+#include "experiments/runner/settings.h"
 #include "experiments/swiglu_alignment/swiglu_alignment.h"
 #include "numsim/base/parallel.h"
 #include "tests/experiments/result_tables.h"

@@ -4,7 +4,7 @@
 #include <cmath>
 #include <vector>
 
-#include "experiments/core/frame.h"
+#include "experiments/claims/frame.h"
 #include "experiments/swiglu_alignment/neuron.h"
 #include "experiments/swiglu_alignment/swiglu_alignment.h"
 #include "tests/experiments/swiglu_alignment_fixture.h"

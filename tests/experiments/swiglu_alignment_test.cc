@@ -11,7 +11,7 @@
 #include <string>
 #include <vector>
 
-#include "experiments/core/settings.h"
+#include "experiments/runner/settings.h"
 #include "experiments/swiglu_alignment/channels.h"
 #include "tests/experiments/golden_run.h"
 #include "tests/experiments/stops.h"

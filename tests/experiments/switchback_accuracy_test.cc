@@ -12,7 +12,7 @@
 #include <utility>
 #include <vector>
 
-#include "experiments/core/settings.h"
+#include "experiments/runner/settings.h"
 #include "numsim/analysis/step_replay.h"
 #include "tests/experiments/golden_run.h"
 #include "tests/experiments/stops.h"

@@ -1,5 +1,5 @@
 // Durations as text and estimates of the time left.
-#include "experiments/core/time_left.h"
+#include "experiments/runner/time_left.h"
 
 #include <gtest/gtest.h>
 

@@ -9,7 +9,7 @@
 #include <limits>
 #include <thread>
 
-#include "experiments/core/trial_context.h"
+#include "experiments/runner/trial_context.h"
 #include "experiments/shared/training_steps.h"
 #include "tests/support/error_of.h"
 #include "tests/support/special_values.h"

@@ -1,5 +1,5 @@
 // The checkpoints of trials, by the names of their files.
-#include "experiments/core/trial_context.h"
+#include "experiments/runner/trial_context.h"
 
 #include <gtest/gtest.h>
 

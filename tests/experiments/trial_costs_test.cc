@@ -1,12 +1,12 @@
 // The file of trial costs, and shards that are cut by it.
-#include "experiments/core/trial_costs.h"
+#include "experiments/runner/trial_costs.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <fstream>
 
-#include "experiments/core/runner.h"
+#include "experiments/runner/runner.h"
 #include "tests/experiments/run_fixture.h"
 #include "tests/support/error_of.h"
 

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "experiments/core/settings.h"
+#include "experiments/runner/settings.h"
 #include "experiments/update_convergence/update_convergence.h"
 
 namespace numsim::experiments::update_convergence {

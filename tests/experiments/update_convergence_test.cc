@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "experiments/core/settings.h"
+#include "experiments/runner/settings.h"
 #include "tests/experiments/golden_run.h"
 #include "tests/experiments/tiny_runs.h"
 #include "tests/support/error_of.h"

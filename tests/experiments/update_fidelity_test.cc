@@ -12,8 +12,8 @@
 #include <string>
 #include <vector>
 
-#include "experiments/core/runner.h"
-#include "experiments/core/settings.h"
+#include "experiments/runner/runner.h"
+#include "experiments/runner/settings.h"
 #include "numsim/base/parallel.h"
 #include "numsim/formats/decode.h"
 #include "numsim/formats/format_table.h"

@@ -8,10 +8,10 @@
 #include <optional>
 
 #include "apps/update_state_file.h"
-#include "experiments/core/experiment.h"
-#include "experiments/core/journal.h"
-#include "experiments/core/result_directory.h"
-#include "experiments/core/settings.h"
+#include "experiments/runner/experiment.h"
+#include "experiments/runner/journal.h"
+#include "experiments/runner/result_directory.h"
+#include "experiments/runner/settings.h"
 #include "numsim/arith/accumulation_mode.h"
 #include "numsim/base/error.h"
 #include "numsim/config/config.h"

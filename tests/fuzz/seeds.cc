@@ -5,8 +5,8 @@
 #include <cstring>
 #include <nlohmann/json.hpp>
 
-#include "experiments/core/journal.h"
-#include "experiments/core/settings.h"
+#include "experiments/runner/journal.h"
+#include "experiments/runner/settings.h"
 #include "numsim/data/source.h"
 #include "numsim/formats/format_table.h"
 #include "numsim/io/manifest.h"

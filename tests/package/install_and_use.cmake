@@ -44,7 +44,7 @@ run("${WORK_DIR}/build/options")
 
 build("${PROJECT_DIR}/c_only" "${WORK_DIR}/build-c")
 run("${WORK_DIR}/build-c/outside_c")
-refuse("component cxx needs a project with the language CXX" "${WORK_DIR}/refused-all" -DASK=all)
+refuse("components cxx and numerics need a project with the language CXX" "${WORK_DIR}/refused-all" -DASK=all)
 refuse("no component fortran" "${WORK_DIR}/refused-unknown" -DASK=unknown)
 
 # The example in C++ and that in C are the same program.

@@ -1,6 +1,6 @@
 # cmake -P: installs the build in BUILD_DIR under WORK_DIR, then compiles programs with the flags of
 # pkg-config and runs them: C_PROGRAM and examples in C with the module numsim; the snippet of README
-# and an example in C++ with numsim-cxx. Also runs the example in Python. Prints "SKIPPED: " and why
+# and an example in C++ with numsim-cxx, and the snippet with numsim-numerics. Also runs the example in Python. Prints "SKIPPED: " and why
 # where there is no pkg-config.
 include("${CMAKE_CURRENT_LIST_DIR}/run.cmake")
 
@@ -70,14 +70,17 @@ ${CMAKE_MATCH_2}
 }
 ")
 # Linked once with every object of the library: numsim-cxx names all that any of them needs.
-file(GLOB archive "${library_dir}/libnumsim.a")
+file(GLOB archives "${library_dir}/libnumsim-*.a")
 set(every_object "")
-if(archive)
-  set(every_object "-Wl,--whole-archive" "${archive}" "-Wl,--no-whole-archive")
+if(archives)
+  set(every_object "-Wl,--whole-archive" ${archives} "-Wl,--no-whole-archive")
 endif()
 compile_and_run(numsim-cxx "${WORK_DIR}/readme.cc" "${CXX_COMPILER}" -std=c++20 ${every_object})
 expect("^38 FE$")
 compile_and_run(numsim-cxx "${WORK_DIR}/readme.cc" "${CXX_COMPILER}" -std=c++20)
+expect("^38 FE$")
+# Casts need the first wing alone.
+compile_and_run(numsim-numerics "${WORK_DIR}/readme.cc" "${CXX_COMPILER}" -std=c++20)
 expect("^38 FE$")
 
 run("${PYTHON}" "${EXAMPLES_DIR}/oracle_ctypes.py")

@@ -12,7 +12,15 @@ import re
 import sys
 import tempfile
 
-# What a room, a directory of libnumsim/numsim, may include beside itself: downwards only.
+# The wings of the library and their rooms. Numerics knows nothing of training.
+WINGS = {
+    "numerics": {
+        "base", "backend", "formats", "random", "rounding", "stats", "io", "arith", "profiles", "cast",
+        "quantize", "gemm", "linear", "moments", "updates", "oracle", "mma_probe", "capi",
+    },
+    "training": {"ops", "plot", "data", "models", "optim", "config", "train", "analysis"},
+}
+# What a room, a directory of libnumsim/WING/numsim, may include beside itself: downwards only.
 _FORMATS = {"base", "formats"}
 _ROUNDING = _FORMATS | {"rounding"}
 _CAST = _ROUNDING | {"arith", "random", "backend"}
@@ -49,6 +57,9 @@ LAYERS = {
     "capi": _GEMM | {"gemm", "profiles"},
 }
 
+assert not any(LAYERS[room] & WINGS["training"] for room in WINGS["numerics"])
+LIBRARY = re.compile(r"libnumsim/(numerics|training)/numsim/")
+
 # Folders of a room beside its public headers, and who may include them.
 FOLDERS = {
     "internal": "its own room",  # and tests and benchmarks
@@ -56,8 +67,13 @@ FOLDERS = {
 }
 
 # What a folder of experiments may include of experiments beside itself.
-# All folders that are not listed: {"core", "shared", "study"}
-EXPERIMENT_FOLDERS = {"core": set(), "shared": {"core"}, "study": {"core", "shared"}}
+# All folders that are not listed: all of these
+EXPERIMENT_FOLDERS = {
+    "claims": set(),
+    "runner": {"claims"},
+    "shared": {"claims", "runner"},
+    "study": {"claims", "runner", "shared"},
+}
 
 # What the top-level directories may include of the repository (numsim stands for the library).
 TOP = {
@@ -122,26 +138,26 @@ INCLUDE_PLACES = [
     (r"hwy/", r"(_simd\.cc|_simd_test\.cc|-inl\.h)$", "Highway only in *_simd.cc and *-inl.h"),
     (
         r"(Eigen|unsupported/Eigen)/",
-        r"(\.cc|^libnumsim/numsim/arith/[a-z_]*eigen[a-z_]*\.h)$",
+        r"(\.cc|^libnumsim/numerics/numsim/arith/[a-z_]*eigen[a-z_]*\.h)$",
         "Eigen only in .cc files and the support header of arith",
     ),
     (
         r"(oneapi/|dnnl)",
-        r"(^libnumsim/numsim/gemm/internal/gemm_onednn\.cc|^bench/onednn_peer\.cc)$",
+        r"(^libnumsim/numerics/numsim/gemm/internal/gemm_onednn\.cc|^bench/onednn_peer\.cc)$",
         "oneDNN only in gemm/internal/gemm_onednn.cc and bench/onednn_peer.cc",
     ),
     (
         r"sentencepiece",
-        r"^libnumsim/numsim/data/internal/pieces_sentencepiece\.cc$",
+        r"^libnumsim/training/numsim/data/internal/pieces_sentencepiece\.cc$",
         "SentencePiece only in data/internal/pieces_sentencepiece.cc",
     ),
     (r"CLI/", r"^apps/", "CLI11 only in apps"),
     (r"(nanobind/|Python\.h$)", r"^libnumsim/python/", "nanobind only in libnumsim/python"),
-    (r"toml\+\+", r"^libnumsim/numsim/config/.*\.cc$", "toml++ only in .cc files of config"),
-    (r"omp\.h$", r"^libnumsim/numsim/base/parallel\.cc$", "OpenMP only in base/parallel.cc"),
+    (r"toml\+\+", r"^libnumsim/training/numsim/config/.*\.cc$", "toml++ only in .cc files of config"),
+    (r"omp\.h$", r"^libnumsim/numerics/numsim/base/parallel\.cc$", "OpenMP only in base/parallel.cc"),
     (r"nlohmann/", r"\.cc$", "nlohmann-json only in .cc files"),
     (r"openssl/", r"\.cc$", "OpenSSL only in .cc files"),
-    (r"zlib\.h$", r"^(libnumsim/numsim/io|tests/fuzz)/.*\.cc$", "zlib only in .cc files of io"),
+    (r"zlib\.h$", r"^(libnumsim/numerics/numsim/io|tests/fuzz)/.*\.cc$", "zlib only in .cc files of io"),
     (
         r"(mpfr|gmp)\.h$",
         r"^tests/reference/elementary\.cc$",
@@ -151,7 +167,7 @@ INCLUDE_PLACES = [
     (r"benchmark/", r"^bench/", "Google Benchmark only in bench"),
     (
         r"(cuda|cublas|curand|nccl|cub/|thrust/)",
-        r"(_cuda\.cuh?|^libnumsim/numsim/base/host_device\.h)$",
+        r"(_cuda\.cuh?|^libnumsim/numerics/numsim/base/host_device\.h)$",
         "CUDA only in *_cuda.cu, *_cuda.cuh and base/host_device.h",
     ),
 ]
@@ -161,12 +177,12 @@ TEXT_PLACES = [
     (
         r"\b(__global__|__device__|__host__|__shared__|__constant__|__launch_bounds__"
         r"|__CUDACC__|__CUDA_ARCH__|cuda[A-Z]\w*)|<<<",
-        r"(_cuda\.cuh?|^libnumsim/numsim/base/host_device\.h)$",
+        r"(_cuda\.cuh?|^libnumsim/numerics/numsim/base/host_device\.h)$",
         "CUDA only in *_cuda.cu, *_cuda.cuh and base/host_device.h",
     ),
     (
         r"^\s*#\s*pragma\s+omp\b|\b_Pragma\s*\(\s*\"omp|\bomp_[a-z]\w*\s*\(",
-        r"^libnumsim/numsim/base/parallel\.cc$",
+        r"^libnumsim/numerics/numsim/base/parallel\.cc$",
         "OpenMP only in base/parallel.cc",
     ),
 ]
@@ -209,9 +225,9 @@ def code_lines(text):
 
 
 def library_layer(path):
-    """The directory of libnumsim/numsim that a repository path lies in, or None."""
-    match = re.match(r"libnumsim/numsim/([^/]+)/", path)
-    return match.group(1) if match else None
+    """The room that a repository path lies in, or None."""
+    match = re.match(LIBRARY.pattern + r"([^/]+)/", path)
+    return match.group(2) if match else None
 
 
 def check_layer(path, included):
@@ -269,7 +285,7 @@ def check_experiment(path, included):
     parts, others = path.split("/"), included.split("/")
     if len(parts) < 3 or len(others) < 3:  # the list of all experiments
         return None if len(parts) < 3 else f"{parts[1]} may not include {included}"
-    allowed = EXPERIMENT_FOLDERS.get(parts[1], {"core", "shared", "study"}) | {parts[1]}
+    allowed = EXPERIMENT_FOLDERS.get(parts[1], set(EXPERIMENT_FOLDERS)) | {parts[1]}
     return None if others[1] in allowed else f"{parts[1]} may not include {others[1]}"
 
 
@@ -280,6 +296,8 @@ def check_room(path, included):
         return None
     if layer not in LAYERS:
         return f"{layer} is no layer known to check_includes.py"
+    if layer not in WINGS[path.split("/")[1]]:
+        return f"{layer} is no room of {path.split('/')[1]}"
     lower = included.split("/")[1]
     if lower != layer and lower not in LAYERS[layer]:
         return f"{layer} may not include {lower}"
@@ -308,7 +326,7 @@ def check_boundary(path, included):
 def is_public(path):
     """Whether that file is an installed header."""
     parts = path.split("/")
-    return path.startswith("libnumsim/numsim/") and len(parts) <= 4 and path.endswith((".h", ".inc"))
+    return bool(LIBRARY.match(path)) and len(parts) <= 5 and path.endswith((".h", ".inc"))
 
 
 def check_file(root, path):
@@ -355,7 +373,8 @@ def check_tree(root):
 
 
 def self_test():
-    lib = "libnumsim/numsim/"
+    lib = "libnumsim/numerics/numsim/"
+    training = "libnumsim/training/numsim/"
     python = "libnumsim/python/src/"
     updates = "tests/reference/updates/"
     # (file, line, part of the rule that must be reported; None where the line is allowed)
@@ -375,11 +394,13 @@ def self_test():
         (lib + "linear/a.cc", '#include "numsim/optim/x.h"', "linear may not include optim"),
         (lib + "capi/a.cc", '#include "numsim/linear/x.h"', "capi may not include linear"),
         (lib + "other/a.cc", '#include "numsim/base/x.h"', "no layer known"),
+        (training + "ops/a.cc", '#include "numsim/gemm/x.h"', None),
+        (lib + "ops/a.cc", '#include "numsim/gemm/x.h"', "ops is no room of numerics"),
         (lib + "io/b.cc", '#include "experiments/x.h"', "libnumsim may not include experiments"),
         (lib + "io/c.cc", '#include "tests/reference/x.h"', "libnumsim may not include tests"),
         (lib + "io/d.cc", '#include "csv.h"', "by their path from the include root"),
         (lib + "io/e.cc", "#include <numsim/base/x.h>", "with quotes"),
-        ("experiments/core/a.cc", '#include "numsim/cast/x.h"', None),
+        ("experiments/runner/a.cc", '#include "numsim/cast/x.h"', None),
         ("experiments/b.cc", '#include "apps/x.h"', "experiments may not include apps"),
         ("apps/a.cc", '#include "experiments/x.h"', None),
         ("apps/b.cc", "#include <CLI/CLI.hpp>", None),
@@ -393,13 +414,13 @@ def self_test():
         (lib + "gemm/gemm.cc", "#include <oneapi/dnnl/dnnl.hpp>", "oneDNN only"),
         (lib + "gemm/internal/gemm_onednn.cc", "#include <oneapi/dnnl/dnnl.hpp>", None),
         (lib + "linear/a.cc", "#include <dnnl.hpp>", "oneDNN only"),
-        (lib + "data/c.cc", "#include <sentencepiece_trainer.h>", "SentencePiece only"),
+        (training + "data/c.cc", "#include <sentencepiece_trainer.h>", "SentencePiece only"),
         (lib + "io/f.h", "#include <nlohmann/json.hpp>", "nlohmann-json only"),
-        (lib + "data/h.cc", "#include <zlib.h>", "zlib only"),
+        (training + "data/h.cc", "#include <zlib.h>", "zlib only"),
         (lib + "io/a.cc", "#include <zlib.h>", None),
         ("tests/arith/a_test.cc", "#include <mpfr.h>", "MPFR only"),
         ("tests/reference/elementary.cc", "#include <mpfr.h>", None),
-        (lib + "data/b.cc", '#include "numsim/cast/x.h"', "data may not include cast"),
+        (training + "data/b.cc", '#include "numsim/cast/x.h"', "data may not include cast"),
         (lib + "cast/f.cc", "#include <omp.h>", "OpenMP only"),
         (python + "a.cc", "#include <nanobind/ndarray.h>", None),
         (python + "b.cc", '#include "libnumsim/python/src/x.h"', None),
@@ -473,9 +494,9 @@ def self_test():
         ("apps/d.cc", '#include "numsim/cast/internal/x.h"', "only public headers"),
         ("apps/e.cc", '#include "numsim/cast/cast.h"', None),
         ("experiments/a/a.cc", '#include "numsim/cast/internal/x.h"', "only public headers"),
-        ("experiments/a/b.cc", '#include "experiments/core/x.h"', None),
+        ("experiments/a/b.cc", '#include "experiments/runner/x.h"', None),
         ("experiments/a/c.cc", '#include "experiments/b/x.h"', "a may not include b"),
-        ("experiments/core/d.cc", '#include "experiments/shared/x.h"', "core may not include shared"),
+        ("experiments/runner/d.cc", '#include "experiments/shared/x.h"', "runner may not include shared"),
         ("experiments/list.cc", '#include "experiments/a/x.h"', None),
         ("tests/package/main.cc", '#include "numsim/cast/internal/x.h"', "public headers only"),
         ("tests/cast/a_test.cc", '#include "numsim/cast/internal/x.h"', None),

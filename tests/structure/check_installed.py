@@ -17,7 +17,7 @@ import re
 import sys
 import tempfile
 
-LIBRARY = "libnumsim/"
+WINGS = ("libnumsim/numerics/", "libnumsim/training/")
 INCLUDE = re.compile(r'^#include "(numsim/[^"]+)"', re.MULTILINE)
 NAMED = re.compile(r"(?<![\w/])(?:numsim/)?([a-z_]+/[a-z0-9_]+\.h)\b")
 NOT_FOR_USERS = re.compile(r"docs/(adding-|architecture|testing|headers)")  # pages for contributors
@@ -38,11 +38,27 @@ def read(path):
         return file.read()
 
 
+def in_wings(root, pattern):
+    """The files of that pattern in each wing of the library."""
+    return [path for wing in WINGS for path in glob.glob(os.path.join(root, wing, pattern))]
+
+
+def included_as(path):
+    """What #include names a file of the library, or a folder, by."""
+    return "numsim/" + path.rsplit("/numsim/", 1)[1]
+
+
+def place_of(root, header):
+    """The path of a header that is included by that name, or None."""
+    places = [os.path.join(root, wing, header) for wing in WINGS]
+    return next((path for path in places if os.path.exists(path)), None)
+
+
 def lists(root):
     """{header: name of its list} of all rooms."""
     found = {}
-    for path in glob.glob(os.path.join(root, LIBRARY, "numsim/*/CMakeLists.txt")):
-        room = os.path.relpath(os.path.dirname(path), os.path.join(root, LIBRARY))
+    for path in in_wings(root, "numsim/*/CMakeLists.txt"):
+        room = included_as(os.path.dirname(path))
         text = re.sub(r"#.*", "", read(path))
         for name, files in re.findall(r"\b(PUBLIC|FRAGMENTS|OURS)\s((?:\s*[\w./-]+\.(?:h|inc)\b)+)", text):
             found |= {f"{room}/{file}": name for file in files.split()}
@@ -51,8 +67,8 @@ def lists(root):
 
 def naming(root):
     """(name of a file, headers that it names) of all that stands for users."""
-    for path in glob.glob(os.path.join(root, LIBRARY, "numsim/*.h")):
-        yield path, {os.path.relpath(path, os.path.join(root, LIBRARY))}
+    for path in in_wings(root, "numsim/*.h"):
+        yield path, {included_as(path)}
     for pattern in ("docs/examples/**/*", "tests/package/**/*", "libnumsim/python/src/*"):
         for path in glob.glob(os.path.join(root, pattern), recursive=True):
             if path.endswith((".h", ".c", ".cc")):
@@ -71,8 +87,8 @@ def needed(root):
             waiting.append((header, f"named in {os.path.relpath(path, root)}"))
     while waiting:
         header, reason = waiting.pop()
-        path = os.path.join(root, LIBRARY, header)
-        if header in reasons or not os.path.exists(path):
+        path = place_of(root, header)
+        if header in reasons or not path:
             continue
         reasons[header] = reason
         waiting += [(other, f"included in {header}") for other in INCLUDE.findall(read(path))]
@@ -85,9 +101,9 @@ def check(root):
     problems = []
     for header, name in sorted(of_rooms.items()):
         if name == "OURS" and header in reasons:
-            problems.append(f"{LIBRARY}{header}: users need it, {reasons[header]}: list it as PUBLIC")
+            problems.append(f"{header}: users need it, {reasons[header]}: list it as PUBLIC")
         if name == "PUBLIC" and header not in reasons:
-            problems.append(f"{LIBRARY}{header}: nothing for users names it: list it under OURS")
+            problems.append(f"{header}: nothing for users names it: list it under OURS")
     if page(root) != (read(os.path.join(root, PAGE)) if os.path.exists(os.path.join(root, PAGE)) else ""):
         problems.append(f"{PAGE}: is not what {os.path.basename(__file__)} --write writes")
     return problems
@@ -121,18 +137,18 @@ def page(root):
             continue
         text += f"\n## {task}\n\n| header | holds |\n| --- | --- |\n"
         for header in rows:
-            path = os.path.join(root, LIBRARY, header)
-            text += f"| [{header}](../{LIBRARY}{header}) | {summary(path)} |\n"
+            path = place_of(root, header)
+            text += f"| [{header}](../{os.path.relpath(path, root)}) | {summary(path)} |\n"
     return text
 
 
 def self_test():
     files = {
-        "libnumsim/numsim/cast.h": '#include "numsim/cast/a.h"\n',
-        "libnumsim/numsim/cast/a.h": '// Casts. More.\n#include "numsim/cast/b.h"\n',
-        "libnumsim/numsim/cast/b.h": "// What a.h needs.\n",
-        "libnumsim/numsim/cast/c.h": "// For programs.\n",
-        "libnumsim/numsim/cast/CMakeLists.txt": "numsim_room(\n  PUBLIC\n    a.h\n    b.h\n  OURS\n    c.h\n)\n",
+        "libnumsim/numerics/numsim/cast.h": '#include "numsim/cast/a.h"\n',
+        "libnumsim/numerics/numsim/cast/a.h": '// Casts. More.\n#include "numsim/cast/b.h"\n',
+        "libnumsim/numerics/numsim/cast/b.h": "// What a.h needs.\n",
+        "libnumsim/numerics/numsim/cast/c.h": "// For programs.\n",
+        "libnumsim/numerics/numsim/cast/CMakeLists.txt": "numsim_room(\n  PUBLIC\n    a.h\n    b.h\n  OURS\n    c.h\n)\n",
         "docs/adding-a-cast.md": "cast/c.h\n",
     }
     nothing = "nothing for users names it"
@@ -141,8 +157,8 @@ def self_test():
         ("README.md", "", None),
         ("docs/page.md", "see `numsim/cast/c.h`\n", "c.h: users need it, named in docs/page.md"),
         ("libnumsim/python/src/a.cc", '#include "numsim/cast/c.h"\n', "c.h: users need it"),
-        ("libnumsim/numsim/cast/a.h", "// Casts.\n", f"b.h: {nothing}"),
-        ("libnumsim/numsim/cast/b.h", '#include "numsim/cast/c.h"\n', "included in numsim/cast/b.h"),
+        ("libnumsim/numerics/numsim/cast/a.h", "// Casts.\n", f"b.h: {nothing}"),
+        ("libnumsim/numerics/numsim/cast/b.h", '#include "numsim/cast/c.h"\n', "included in numsim/cast/b.h"),
         (PAGE, "another text\n", f"{PAGE}: is not what"),
     ]
     failures = []

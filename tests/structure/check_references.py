@@ -16,7 +16,7 @@ import sys
 import tempfile
 
 REFERENCES = "docs/references.md"
-FORMAT_TABLE = "libnumsim/numsim/formats/format_list.h"
+FORMAT_TABLE = "libnumsim/numerics/numsim/formats/format_list.h"
 SOURCE_DIRECTORIES = ("libnumsim", "experiments", "apps", "tests", "bench")
 SOURCE_ENDINGS = (".h", ".cc", ".inc", ".cu", ".in")
 
@@ -97,12 +97,12 @@ def self_test():
     table = 'FormatEntry{"a", Ieee(8, 23), "Known, Missing", "note"},\n'
     # (path, text, keys that must be reported)
     cases = [
-        ("libnumsim/numsim/base/a.h", "// See [Known] and [Missing].\n", ["Missing"]),
-        ("libnumsim/numsim/base/b.h", "int x[Missing];  // none\n", []),
-        ("libnumsim/numsim/base/c.h", "[[Missing]] int f();  // a[Missing], [Known]\n", []),
-        ("libnumsim/numsim/base/d.inc", "// [bnb]\n", ["bnb"]),
-        ("libnumsim/numsim/base/e.cc", 'e.reproduces = "[Missing] Figure 1";\n', ["Missing"]),
-        ("libnumsim/numsim/base/f.cc", "auto f = [Missing](int) {};\n", []),
+        ("libnumsim/numerics/numsim/base/a.h", "// See [Known] and [Missing].\n", ["Missing"]),
+        ("libnumsim/numerics/numsim/base/b.h", "int x[Missing];  // none\n", []),
+        ("libnumsim/numerics/numsim/base/c.h", "[[Missing]] int f();  // a[Missing], [Known]\n", []),
+        ("libnumsim/numerics/numsim/base/d.inc", "// [bnb]\n", ["bnb"]),
+        ("libnumsim/numerics/numsim/base/e.cc", 'e.reproduces = "[Missing] Figure 1";\n', ["Missing"]),
+        ("libnumsim/numerics/numsim/base/f.cc", "auto f = [Missing](int) {};\n", []),
         ("docs/a.md", "As in [Missing], not [Link](b.md).\n", ["Missing"]),
         (FORMAT_TABLE, table, ["Missing"]),
     ]

@@ -1,8 +1,8 @@
 // Options that a sweep refuses, and plans that are wrong.
 #include "experiments/sweep/plan.h"
 
-#include "experiments/core/completion.h"
-#include "experiments/core/settings.h"
+#include "experiments/runner/completion.h"
+#include "experiments/runner/settings.h"
 #include "experiments/sweep/estimate.h"
 #include "experiments/sweep/sweep_lock.h"
 #include "tests/sweep/sweep_test.h"

@@ -2,7 +2,7 @@
 
 from numsim._typed import unary
 
-_LIMITS = "the limits of the function (libnumsim/numsim/arith/elementary.h)"
+_LIMITS = "the limits of the function (libnumsim/numerics/numsim/arith/elementary.h)"
 
 exp = unary("exp", "e^a", _LIMITS)
 exp2 = unary("exp2", "2^a", _LIMITS)

@@ -7,7 +7,7 @@ import threading
 from numsim import _settings
 
 # Streams from here on are those of calls without `stream=`. Each takes a block, because a layer
-# draws from several (libnumsim/numsim/linear/linear.h).
+# draws from several (libnumsim/numerics/numsim/linear/linear.h).
 _FIRST = 1 << 63
 BLOCK = 8
 _MOST = 1 << 60  # blocks of a seed

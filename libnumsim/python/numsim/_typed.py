@@ -189,7 +189,7 @@ _DOCUMENTATION = """Returns {text}, the exact result rounded once, as a typed ar
     values: {special}.
     """
 
-_IEEE = "as in IEEE 754 (libnumsim/numsim/arith/arith.h)"
+_IEEE = "as in IEEE 754 (libnumsim/numerics/numsim/arith/arith.h)"
 
 
 def unary(op: str, text: str, special: str = _IEEE) -> Callable[..., Any]:

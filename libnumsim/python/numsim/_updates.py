@@ -40,7 +40,7 @@ class Update:
     moved, saturated           numbers of weights whose value changed, or saturated
     swallowed                  number of weights with an update other than zero that did not move
     achieved_norm, target_norm; achieved_projection, target_projection; alpha; passes
-                               as UpdateOutcome of libnumsim/numsim/updates/update_rule.h says
+                               as UpdateOutcome of libnumsim/numerics/numsim/updates/update_rule.h says
     """
 
     __slots__ = ("weights", "state", "swallowed", "_outcome")

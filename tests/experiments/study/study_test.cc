@@ -10,11 +10,12 @@
 #include <string>
 #include <vector>
 
-#include "experiments/core/settings.h"
-#include "experiments/core/trial_toml.h"
+#include "experiments/runner/settings.h"
+#include "experiments/runner/trial_toml.h"
 #include "experiments/study/assemble.h"
 #include "experiments/study/lines.h"
 #include "experiments/study/outcomes.h"
+#include "experiments/study/study_file.h"
 #include "numsim/train/run.h"
 #include "tests/experiments/golden_run.h"
 #include "tests/experiments/result_tables.h"
@@ -28,83 +29,111 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
-constexpr const char* kValues = R"(
-[model]
-layers = 1
-width = 16
-heads = 1
-patch = 8
-patch_dropout = 0.5
-[train]
-batch = 4
-steps = 10
-valid_batches = 2
-[schedule]
-peak = 1e-2
-warmup = 2
-[study]
-optimizers = "adamw,sgd"
-clips = "none"
-norm = 0.5
-model = "vit"
-captions = ""
-shapes = 128
-image = 16
-text-size = 16384
-records = 10
+constexpr const char* kMadeUp = R"(
+name = "made-up"
+title = "a study for tests"
+reproduces = "nothing"
+paper = "SwitchBack"
+description = "Trains."
+label = "{clip} {optimizer}"
+arm = "{optimizer} / {clip}"
+scale = "{layers} layers"
+runs = "final"
+
+[fixed]
+telemetry.tensors_every = 5
+
+[presets.quick]
+seeds = 2
+seconds = 1
+model = { layers = 1, width = 16, heads = 1, patch = 8, patch_dropout = "0.5" }
+train = { batch = 4, steps = 10, valid_batches = 2 }
+schedule = { peak = "1e-2", warmup = 2 }
+study.optimizers = "adamw,sgd"
+study.clips = "none"
+study.norm = "0.5"
+study.model = "vit"
+study.captions = ""
+study.shapes = 128
+study.image = 16
+study.text-size = 16384
+study.records = 10
+[presets.small]
+seeds = 3
+train.steps = 20
+study.clips = "none,clip+decay"
+[presets.other]
+schedule.peak = "2e-2"
+
+[[settings]]
+models = ["clip", "vit", "llama"]
+[[settings]]
+name = "norm"
+help = "largest norm"
+limits = [0.25, 4.0]
+
+[[axes]]
+name = "optimizer"
+meaning = "kind"
+options = ["optimizers"]
+help = "optimisers"
+baseline = "adamw"
+choices = [
+  { name = "adamw", keys = ["optimizer.kind=adamw"] },
+  { name = "sgd", keys = ["optimizer.kind=sgd"] }]
+[[axes]]
+name = "clip"
+meaning = "parts"
+options = ["clips"]
+help = "clips"
+baseline = "none"
+joined = true
+choices = [
+  { name = "none", alone = true },
+  { name = "clip", keys = ["optimizer.clip_norm=$norm"] },
+  { name = "decay", keys = ["optimizer.weight_decay=0.25"] },
+  { name = "control", alone = true, hidden = true }]
+
+[[probes]]
+measure = "curves"
+[[probes]]
+measure = "end-of-training"
+table = "final"
+columns = ["status", "chance_loss", "start_loss", "valid_loss", "zero_shot"]
+
+[[derived]]
+rows = "outcomes"
+gaps = [{ name = "gap", meaning = "to adamw", baseline_of = ["optimizer"] }]
+
+[outcomes.loss]
+column = "valid_loss"
+[every_claim]
+items = ["nowhere"]
+scale = "any"
+margin.loss = "nats"
+outcome = "loss"
+[[claims]]
+name = "better"
+statement = "SGD is better."
+contrast = "sgd minus adamw"
+side = -1
+arms = ["optimizer=sgd", "optimizer=adamw"]
+
+[[figures]]
+draw = "losses"
+name = "losses"
+title = "Losses"
+panel = "optimizer"
+line = "clip"
+[[figures]]
+draw = "gaps"
+name = "gaps"
+title = "Gaps"
+along = "optimizer"
+line = "clip"
 )";
 
-Study MadeUp() {
-  return {
-      .name = "made-up",
-      .title = "a study for tests",
-      .reproduces = "nothing",
-      .description = "Trains.",
-      .fixed = "[telemetry]\ntensors_every = 5",
-      .presets = {{"quick", kValues, 2, 1},
-                  {"small", "[train]\nsteps = 20\n[study]\nclips = \"none,clip+decay\"", 3},
-                  {"other", "[schedule]\npeak = 2e-2"}},
-      .settings = {ModelSetting({"clip", "vit", "llama"}),
-                   {.name = "norm", .help = "largest norm", .limits = Limits{0.25, 4, false}}},
-      .axes = {{.name = "optimizer",
-                .meaning = "kind",
-                .choices = {{"adamw", {"optimizer.kind=adamw"}}, {"sgd", {"optimizer.kind=sgd"}}},
-                .options = {"optimizers"},
-                .help = "optimisers",
-                .baseline = "adamw"},
-               {.name = "clip",
-                .meaning = "parts",
-                .choices = {{"none", {}, true},
-                            {"clip", {"optimizer.clip_norm=$norm"}},
-                            {"decay", {"optimizer.weight_decay=0.25"}},
-                            {"control", {}, true, true}},
-                .joined = true,
-                .options = {"clips"},
-                .help = "clips",
-                .baseline = "none"}},
-      .label = "{clip} {optimizer}",
-      .arm_text = "{optimizer} / {clip}",
-      .scale = "{layers} layers",
-      .probes = {Curves(),
-                 EndOfTraining("final",
-                               {StatusColumn(),
-                                ChanceLossColumn(),
-                                StartLossColumn(),
-                                ValidLossColumn(),
-                                ZeroShotColumn()})},
-      .derived = {Outcomes({{"gap", "to adamw", {"optimizer"}}})},
-      .claims = {{.name = "better",
-                  .statement = "SGD is better.",
-                  .contrast = "sgd minus adamw",
-                  .side = -1,
-                  .arms = {{{{"optimizer", "sgd"}}, 1}, {{{"optimizer", "adamw"}}, -1}}}},
-      .common = {.items = {"nowhere"},
-                 .scale = "any",
-                 .margin = LossMargin("nats"),
-                 .outcome = [](const Frame& run) { return run.Number("valid_loss"); }},
-      .figures = {LossFigure("losses", "Losses", "optimizer", "clip", {}),
-                  GapFigure("gaps", "Gaps", "optimizer", "clip")}};
-}
+Study MadeUp() { return ReadStudy(kMadeUp, "made-up.toml", {}); }
 
 Settings With(const Overrides& overrides, const std::string& preset = "quick") {
   const Experiment experiment = MakeExperiment(MadeUp());
@@ -132,7 +161,7 @@ TEST(StudyOptions, HaveTheValuesOfThePresets) {
 TEST(StudyOptions, OfAPresetOnAnotherAreThatOnesButForItsOwn) {
   Study study = MadeUp();
   study.presets.insert(study.presets.begin() + 1,
-                       {.name = "far", .toml = "[schedule]\nwarmup = 1", .on = "other"});
+                       {.name = "far", .values = {{"schedule.warmup", "1"}}, .on = "other"});
   const Experiment experiment = MakeExperiment(study);
   EXPECT_EQ(DefaultOf(OptionNamed(experiment, "lr"), "far", false), "2e-2");
   EXPECT_EQ(DefaultOf(OptionNamed(experiment, "warmup"), "far", false), "1");
@@ -140,13 +169,13 @@ TEST(StudyOptions, OfAPresetOnAnotherAreThatOnesButForItsOwn) {
 }
 
 TEST(StudyOptions, ThatNoRowHasAreRefused) {
-  for (const char* const line : {"[study]\nno-such = 1", "[model]\nlayerz = 2"}) {
+  for (const char* const key : {"study.no-such", "model.layerz"}) {
     Study study = MadeUp();
-    study.presets[1].toml = line;
+    study.presets[1].values = {{key, "2"}};
     EXPECT_THAT(ErrorOf([&] { MakeExperiment(study); }), HasSubstr("no option"));
   }
   Study study = MadeUp();
-  study.presets[1].toml = "[study]\ncontext = 16";  // not in the first preset
+  study.presets[1].values = {{"study.context", "16"}};  // not in the first preset
   EXPECT_THAT(ErrorOf([&] { MakeExperiment(study); }), HasSubstr("other options than quick"));
 }
 
@@ -393,10 +422,76 @@ TEST(StudyFigures, HaveAPanelPerValueAndALinePerValue) {
   EXPECT_THAT(sgd.series[2].y, ElementsAre(2, 1.5, 1));
 }
 
-TEST(PresetText, IsOneAssignmentPerLine) {
-  EXPECT_EQ(AssignmentsOf("# note\n[a.b]\n x = 1e-3 \ny = \"p,q\"\n\n[c]\nz=true"),
-            (Texts{{"a.b.x", "1e-3"}, {"a.b.y", "p,q"}, {"c.z", "true"}}));
-  EXPECT_THAT(ErrorOf([] { AssignmentsOf("[a]\nx"); }), HasSubstr("'x' is no assignment"));
+// ---- the file
+
+// Returns the error about the study with one text of its file replaced.
+std::string ErrorWith(const std::string& text, const std::string& by) {
+  std::string file = kMadeUp;
+  const size_t at = file.find(text);
+  EXPECT_NE(at, file.npos) << text;
+  file.replace(at, text.size(), by);
+  return ErrorOf([&] { MakeExperiment(ReadStudy(file, "made-up.toml", {})); });
+}
+
+TEST(StudyFile, RefusesWhatItDoesNotKnow) {
+  EXPECT_EQ(ErrorWith("side = -1", "sied = -1"),
+            "made-up.toml:96: sied: is no key here; did you mean side?");
+  EXPECT_EQ(ErrorWith("measure = \"curves\"", "measure = \"curvs\""),
+            "made-up.toml:70: measure: the name 'curvs' is not one of curves, quantized-operands, "
+            "residual-stream; did you mean curves?");
+  EXPECT_THAT(ErrorWith("\"start_loss\"", "\"strat_loss\""), HasSubstr("did you mean start_loss?"));
+  EXPECT_THAT(ErrorWith("peak = \"2e-2\"", "peak = 2e-2"),
+              HasSubstr("made-up.toml:38: schedule.peak: expected a text"));
+  EXPECT_THAT(ErrorWith("statement = \"SGD is better.\"\n", ""),
+              HasSubstr("statement: is missing"));
+  EXPECT_THAT(ErrorWith("[outcomes.loss]\ncolumn = \"valid_loss\"", "[outcomes.loss]"),
+              HasSubstr("column: is missing"));
+  EXPECT_THAT(ErrorWith("limits = [0.25, 4.0]", "limits = [0.25]"),
+              HasSubstr("expected two numbers"));
+  EXPECT_THAT(ErrorWith("paper = \"SwitchBack\"", "paper = \"SwitchBak\""),
+              HasSubstr("did you mean SwitchBack?"));
+  EXPECT_THAT(ErrorWith("optimizer=sgd\"", "optimizer\""),
+              HasSubstr("'optimizer' is not AXIS=VALUE"));
+  EXPECT_THAT(ErrorWith("optimizer=sgd\"", "optimizer=$sgd\""), HasSubstr("no function '$sgd'"));
+  EXPECT_THAT(ErrorWith("optimizer=sgd\"", "optimizer=sgb\""), HasSubstr("did you mean sgd?"));
+  EXPECT_THAT(ErrorWith("side = -1", "kind = \"diference\""), HasSubstr("difference"));
+  EXPECT_THAT(ErrorWith("name = \"made-up\"", "name = made-up"), HasSubstr("made-up.toml:2: "));
+}
+
+TEST(StudyFile, MakesAClaimForEachRow) {
+  std::string file = kMadeUp;
+  file.replace(file.find("name = \"better\""),
+               14,
+               "name = \"{than}-better\"\neach = [{ than = \"adamw\" }, { than = \"sgd\" }]");
+  file.replace(file.find("optimizer=adamw\"]"), 17, "optimizer={than}\"]\nweights = [3, -3]");
+  file += "[words]\nadd = \"by much\"\n";
+  file.replace(file.find("SGD is better."), 14, "Better than {than} {add}, {else}.");
+  const Study study = ReadStudy(file, "made-up.toml", {});
+  ASSERT_EQ(study.claims.size(), 2u);
+  EXPECT_EQ(study.claims[1].name, "sgd-better");
+  EXPECT_EQ(study.claims[0].statement, "Better than adamw by much, {else}.");
+  EXPECT_EQ(study.claims[0].arms[1].first[0].name, "adamw");
+  EXPECT_EQ(study.claims[1].arms[1].first[0].name, "sgd");
+  EXPECT_EQ(study.claims[1].arms[1].second, -3);
+}
+
+// The functions that a file names, and values that settings decide.
+TEST(StudyFile, CallsTheFunctionsThatItNames) {
+  std::string file = kMadeUp;
+  file.replace(file.find("optimizer=sgd\""), 14, "optimizer=$last\"");
+  file +=
+      "[[derived]]\nrows = \"two\"\nname = \"more\"\ncolumns = [{ name = \"x\", meaning = \"x\" }]\n";
+  Functions functions;
+  functions.values["last"] = [](const Settings& settings) {
+    return settings.GetList("optimizers").back();
+  };
+  functions.tables["two"] = [](const Results&) { return std::vector<Row>{{1}, {2}}; };
+  const Study study = ReadStudy(file, "made-up.toml", functions);
+  const Settings settings = With({});
+  const Tables tables;
+  const Results results{study, settings, tables};
+  EXPECT_EQ(results.ArmOf(study.claims[0].arms[0].first), (Arm{"sgd", "none"}));
+  EXPECT_EQ(study.derived.back().rows(results).size(), 2u);
 }
 
 }  // namespace

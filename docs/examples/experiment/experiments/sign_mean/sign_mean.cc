@@ -4,8 +4,8 @@
 
 #include <cmath>
 
-#include "experiments/core/frame.h"
-#include "experiments/core/settings.h"
+#include "experiments/claims/frame.h"
+#include "experiments/runner/settings.h"
 #include "experiments/shared/log_slope.h"
 #include "numsim/random/streams.h"
 

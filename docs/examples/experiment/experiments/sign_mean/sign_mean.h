@@ -2,7 +2,7 @@
 // (docs/adding-an-experiment.md).
 #pragma once
 
-#include "experiments/core/experiment.h"
+#include "experiments/runner/experiment.h"
 
 namespace numsim::experiments {
 

@@ -5,7 +5,7 @@
 
 #include <cmath>
 
-#include "experiments/core/settings.h"
+#include "experiments/runner/settings.h"
 #include "tests/experiments/golden_run.h"
 #include "tests/support/error_of.h"
 #include "tests/support/temporary_directory.h"

@@ -1,0 +1,256 @@
+#include "experiments/claims/claim.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "experiments/claims/family.h"
+#include "experiments/claims/run_settings.h"
+#include "experiments/claims/student_t.h"
+#include "experiments/claims/two_way.h"
+#include "numsim/base/error.h"
+
+namespace numsim::experiments {
+namespace {
+
+std::string ArmName(const Frame& arm, std::initializer_list<std::string_view> keys) {
+  std::string name;
+  for (const std::string_view key : keys) {
+    if (!name.empty()) name += " / ";
+    name += arm.Text(key);
+  }
+  return name;
+}
+
+ClaimResult ResultOf(const ClaimSpec& spec,
+                     const Evidence& evidence,
+                     double margin,
+                     const TestLevel& level) {
+  if (!evidence.not_tested.empty()) return NotTested(evidence.not_tested);
+  if (spec.kind == ClaimKind::kExact) {
+    NUMSIM_CHECK(evidence.exact, "{}: no answer", spec.id);
+    return ExactResult(*evidence.exact);
+  }
+  const ClaimTest test{.kind = spec.kind,
+                       .contrasts = evidence.contrasts,
+                       .side = spec.side,
+                       .margin = margin,
+                       .diverged = spec.diverged,
+                       .diverged_value = evidence.diverged_value};
+  return TestClaim(test, evidence.outcomes, level);
+}
+
+// Returns true if the verdict also holds for every contrast beyond its bound.
+bool BoundCarries(const ClaimSpec& spec, int bound, const ClaimResult& result) {
+  const bool supported = result.verdict == Verdict::kSupported;
+  const bool contradicted = result.verdict == Verdict::kContradicted;
+  switch (spec.kind) {
+    case ClaimKind::kDifference:
+      return (supported && bound == spec.side) || (contradicted && bound == -spec.side);
+    case ClaimKind::kOrder:
+      return (supported && bound == 1) || (contradicted && bound == -1);
+    case ClaimKind::kEquivalence:
+      return contradicted && std::any_of(result.contrasts.begin(),
+                                         result.contrasts.end(),
+                                         [&](const ContrastResult& contrast) {
+                                           return bound * contrast.value > 0;
+                                         });
+    default:
+      return false;
+  }
+}
+
+// Replaces a verdict on bounds that they cannot carry.
+void HeedBound(JudgedClaim& claim) {
+  const int bound = claim.evidence.bound;
+  if (bound == 0 || claim.result.verdict == Verdict::kNotTested) return;
+  if (!BoundCarries(*claim.spec, bound, claim.result)) {
+    claim.result = NotTested(claim.evidence.bound_reason);
+  }
+}
+
+// Thrown by Tables::at for a table that --rows does not give.
+struct TableNotGiven {
+  std::string name;
+};
+
+Evidence EvidenceOf(const ClaimSpec& spec, const Settings& settings, const Tables& given) {
+  try {
+    return spec.evidence(settings, given);
+  } catch (const TableNotGiven& table) {
+    // It keeps its place in Holm's family: a table that is left out must not ease other claims.
+    Evidence none = NotTestedBecause(fmt::format("--rows does not give the table {}", table.name));
+    none.left_out = true;
+    return none;
+  }
+}
+
+}  // namespace
+
+const Table& Tables::at(const std::string& name) const {
+  const auto found = find(name);
+  if (found == end()) {
+    if (not_given.contains(name)) throw TableNotGiven{name};
+    throw Error::Format(
+        "table {}.csv is missing{}", name, directory.empty() ? "" : " in " + directory);
+  }
+  return found->second;
+}
+
+Table& Tables::at(const std::string& name) {
+  return const_cast<Table&>(static_cast<const Tables&>(*this).at(name));
+}
+
+double Margin::At(double parameters) const {
+  double margin = value;
+  for (const auto& [from, smaller] : from_parameters) {
+    if (parameters >= from) margin = smaller;
+  }
+  return margin;
+}
+
+std::string Margin::Text() const {
+  std::string text = fmt::format("{:g} {}", value, unit);
+  for (const auto& [from, smaller] : from_parameters) {
+    text += fmt::format(", {:g} from {:g} million parameters on", smaller, from / 1e6);
+  }
+  return text;
+}
+
+Margin LossMargin(std::string unit) {
+  return {.value = 0.02,
+          .unit = std::move(unit),
+          .justification =
+              "The residual of small trainings over seeds is 0.01 to 0.02 nats; "
+              "larger models are tuned for smaller differences.",
+          .from_parameters = {{1e6, 0.01}, {80e6, 0.005}}};
+}
+
+Evidence NotTestedBecause(std::string reason) { return {.not_tested = std::move(reason)}; }
+
+Evidence LeftOutBecause(const std::string& reason) {
+  return {.not_tested = std::string(kOutOfReach) + reason, .left_out = true};
+}
+
+OutcomeTable OutcomesOf(const Frame& frame,
+                        std::initializer_list<std::string_view> keys,
+                        const std::function<double(const Frame& row)>& outcome) {
+  return OutcomesOf(
+      frame, [keys](const Frame& row) { return ArmName(row, keys); }, outcome);
+}
+
+OutcomeTable OutcomesOf(const Frame& frame,
+                        const std::function<std::string(const Frame& row)>& arm_of,
+                        const std::function<double(const Frame& row)>& outcome) {
+  const std::vector<std::string> seeds = frame.Distinct("seed");
+  OutcomeTable table{.arms = {}, .seeds = static_cast<int>(seeds.size()), .values = {}};
+  std::vector<bool> taken;
+  frame.ForEach([&](const Frame& row) {
+    const std::string name = arm_of(row);
+    const auto arm = std::find(table.arms.begin(), table.arms.end(), name) - table.arms.begin();
+    if (static_cast<size_t>(arm) == table.arms.size()) {
+      table.arms.push_back(name);
+      table.values.resize(table.arms.size() * seeds.size(), std::nan(""));
+      taken.resize(table.values.size());
+    }
+    const auto seed = std::find(seeds.begin(), seeds.end(), row.Text("seed"));
+    const size_t run =
+        static_cast<size_t>(arm) * seeds.size() + static_cast<size_t>(seed - seeds.begin());
+    if (taken[run]) throw Error::Format("arm {}: seed {} has two outcomes", name, *seed);
+    taken[run] = true;
+    table.values[run] = outcome(row);
+  });
+  return table;
+}
+
+Estimate GapOf(const OutcomeTable& outcomes, std::string_view arm, std::string_view baseline) {
+  if (arm == baseline) return {0, 0, 0};
+  std::vector<double> weights;
+  for (const std::string& name : outcomes.arms) {
+    weights.push_back((name == arm ? 1.0 : 0.0) - (name == baseline ? 1.0 : 0.0));
+  }
+  const TwoWayFit fit(outcomes.values, static_cast<int>(outcomes.arms.size()), outcomes.seeds);
+  const ContrastEstimate gap = fit.Contrast(weights);
+  const double half =
+      gap.freedom > 0 ? StudentQuantile(0.975, gap.freedom) * gap.standard_error : std::nan("");
+  return {gap.value, gap.value - half, gap.value + half};
+}
+
+Evidence AgainstReference(std::string arm, const SeedValues& values, double reference) {
+  Evidence evidence;
+  evidence.outcomes.arms = {arm, "reference"};
+  evidence.outcomes.seeds = static_cast<int>(values.size());
+  for (const auto& [seed, value] : values) evidence.outcomes.values.push_back(value);
+  evidence.outcomes.values.resize(2 * values.size(), reference);
+  evidence.contrasts = {Gap(std::move(arm), "reference")};
+  return evidence;
+}
+
+Evidence AgainstReference(std::string arm,
+                          const std::map<std::string, Range>& of_seed,
+                          double reference,
+                          std::string reason) {
+  SeedValues low, high;
+  bool known = true, has_low = true, has_high = true;
+  for (const auto& [seed, range] : of_seed) {
+    low[seed] = range.low;
+    high[seed] = range.high;
+    known = known && range.low == range.high;
+    has_low = has_low && !std::isinf(range.low);
+    has_high = has_high && !std::isinf(range.high);
+  }
+  if (known) return AgainstReference(std::move(arm), low, reference);
+  if (!has_low && !has_high) return NotTestedBecause(std::move(reason));
+  Evidence evidence = AgainstReference(
+      arm + (has_high ? " (at most)" : " (at least)"), has_high ? high : low, reference);
+  evidence.bound = has_high ? -1 : 1;
+  evidence.bound_reason = std::move(reason);
+  return evidence;
+}
+
+std::vector<JudgedClaim> Judge(const std::vector<ClaimSpec>& claims,
+                               const Settings& settings,
+                               const Tables& tables) {
+  // The family of Holm's correction: a claim whose arms the run does not train is not in it.
+  const auto in_family = [](const JudgedClaim& claim) {
+    return claim.spec->primary && claim.spec->kind != ClaimKind::kExact &&
+           (claim.evidence.not_tested.empty() || claim.evidence.left_out);
+  };
+  Tables only_given;
+  if (!tables.not_given.empty()) only_given = tables;
+  for (const std::string& name : tables.not_given) only_given.erase(name);
+  const Tables& given = tables.not_given.empty() ? tables : only_given;
+  std::vector<JudgedClaim> judged;
+  for (const ClaimSpec& spec : claims) {
+    JudgedClaim& claim = judged.emplace_back();
+    claim.spec = &spec;
+    claim.evidence = EvidenceOf(spec, settings, given);
+    claim.margin = spec.margin.At(claim.evidence.parameters);
+  }
+  const auto family = std::count_if(judged.begin(), judged.end(), in_family);
+  const TestLevel level{.looks = settings.looks,
+                        .primary = std::max<int>(1, static_cast<int>(family))};
+  std::vector<ClaimResult> primary;
+  size_t left_out = 0;
+  for (JudgedClaim& claim : judged) {
+    claim.result = ResultOf(*claim.spec, claim.evidence, claim.margin, level);
+    if (in_family(claim)) primary.push_back(claim.result);
+    left_out += in_family(claim) && claim.evidence.left_out ? 1 : 0;
+  }
+  JudgeTogether(primary, left_out);
+  auto next = primary.begin();
+  for (JudgedClaim& claim : judged) {
+    if (in_family(claim)) claim.result = *next++;
+    HeedBound(claim);
+  }
+  return judged;
+}
+
+bool AllDecided(const std::vector<JudgedClaim>& claims) {
+  return std::none_of(claims.begin(), claims.end(), [](const JudgedClaim& claim) {
+    return claim.spec->primary && claim.result.verdict == Verdict::kInconclusive;
+  });
+}
+
+}  // namespace numsim::experiments

@@ -1,0 +1,461 @@
+#include "experiments/study/study_file.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <memory>
+#include <sstream>
+
+#include "experiments/study/lines.h"
+#include "experiments/study/node.h"
+#include "experiments/study/outcomes.h"
+#include "experiments/study/study_texts.h"
+#include "numsim/base/nearest_name.h"
+#include "numsim/formats/format_names.h"
+
+namespace numsim::experiments::study {
+namespace {
+
+using Words = std::map<std::string, std::string>;
+
+// Returns what a table of functions has for the name under a key. Throws Error with the nearest name.
+template <typename T>
+const T& Find(const Named<T>& table, Node& node, std::string_view key) {
+  const std::string name = node.Text(key);
+  const auto found = table.find(name);
+  if (found != table.end()) return found->second;
+  std::vector<std::string> names;
+  for (const auto& [known, value] : table) names.push_back(known);
+  const std::string list = fmt::format("{}", fmt::join(names, ", "));
+  throw node.About(key, NotOneOf("the name", name, list.empty() ? "nothing" : list).what());
+}
+// Returns the same, or an empty function if there is no such key.
+template <typename T>
+T FindIfAny(const Named<T>& table, Node& node, std::string_view key) {
+  return node.Has(key) ? Find(table, node, key) : T();
+}
+
+Texts OptionTexts(Node table) {
+  Texts texts;
+  for (const Node& value : table.Values()) texts.emplace_back(value.key(), value.OptionText());
+  return texts;
+}
+
+// ---- options and axes
+
+std::vector<Choice> ReadChoices(Node& node) {
+  std::vector<Choice> choices;
+  for (Node& table : node.Tables("choices")) {
+    choices.push_back({.name = table.Text("name"),
+                       .keys = table.Texts("keys"),
+                       .meaning = table.Text("meaning", ""),
+                       .alone = table.Flag("alone", false),
+                       .hidden = table.Flag("hidden", false)});
+    table.CheckTaken();
+  }
+  return choices;
+}
+
+std::optional<Limits> ReadLimits(Node& node) {
+  if (!node.Has("limits")) return std::nullopt;
+  const auto [numbers, whole] = node.Numbers("limits");
+  if (numbers.size() != 2) throw node.About("limits", "expected two numbers, the lower one first");
+  return Limits{numbers[0], numbers[1], whole};
+}
+
+Setting ReadSetting(Node& node) {
+  if (node.Has("models")) return ModelSetting(node.Texts("models"));
+  return {.name = node.Text("name"),
+          .help = node.Text("help"),
+          .choices = ReadChoices(node),
+          .keys = node.Texts("keys"),
+          .only_choices = node.Flag("only_choices", false),
+          .limits = ReadLimits(node),
+          .part_of = node.Text("part_of", ""),
+          .at_most = node.Text("at_most", ""),
+          .before = node.Text("before", ""),
+          .most = node.Text("most", "")};
+}
+
+// Returns the maker of choices that set one key.
+std::function<Choice(const std::string&)> OfKey(const std::string& key) {
+  return [=](const std::string& text) { return Choice{text, {key + "=$"}}; };
+}
+
+Axis ReadAxis(Node& node, const Functions& functions) {
+  Axis axis{.name = node.Text("name"),
+            .meaning = node.Text("meaning"),
+            .choices = ReadChoices(node),
+            .joined = node.Flag("joined", false),
+            .other = FindIfAny(functions.choices, node, "other"),
+            .options = node.Texts("options"),
+            .help = node.Text("help", ""),
+            .baseline = node.Text("baseline", "")};
+  if (node.Has("key")) axis.other = OfKey(node.Text("key"));
+  const std::string lists = node.Text("lists", "values");
+  if (lists == "formats") axis.split = SplitFormatList;
+  if (lists != "formats" && lists != "values") {
+    throw node.About("lists", NotOneOf("the kind of list", lists, "formats, values").what());
+  }
+  return axis;
+}
+
+std::vector<StudyPreset> ReadPresets(Node& root) {
+  std::vector<StudyPreset> presets;
+  for (Node& node : root.Tables("presets")) {
+    StudyPreset& preset = presets.emplace_back();
+    preset.name = node.key();
+    preset.seeds = static_cast<int>(node.Number("seeds", 1));
+    preset.seconds = node.Number("seconds", 0);
+    preset.on = node.Text("on", "");
+    for (const Node& value : node.Values()) {
+      if (value.key().find('.') == std::string::npos) continue;  // one of those above
+      preset.values.emplace_back(value.key(), value.OptionText());
+    }
+  }
+  if (presets.empty()) throw root.About("presets", "is missing");
+  return presets;
+}
+
+// ---- claims
+
+Margin ReadMargin(Node table) {
+  if (table.Has("loss")) return LossMargin(table.Text("loss"));
+  return {table.Number("value", 0), table.Text("unit"), table.Text("reason")};
+}
+
+// An outcome of a run: a column, or a function of that name.
+struct NamedOutcome {
+  std::function<double(const Frame& run)> of = {};
+  std::optional<Margin> margin = {};  // of claims that have none
+  std::string note = {};              // ends their contrasts
+};
+
+Named<NamedOutcome> ReadOutcomes(Node& root, const Functions& functions) {
+  Named<NamedOutcome> outcomes;
+  for (Node& node : root.Tables("outcomes")) {
+    NamedOutcome& outcome = outcomes[node.key()];
+    const std::string column = node.Text("column", "");
+    outcome.of = [=](const Frame& run) { return run.Number(column); };
+    if (column.empty()) {
+      const auto found = functions.outcomes.find(node.key());
+      if (found == functions.outcomes.end()) throw node.About("column", "is missing");
+      outcome.of = found->second;
+    }
+    if (node.Has("margin")) outcome.margin = ReadMargin(node.Table("margin"));
+    outcome.note = node.Text("note", "");
+    node.CheckTaken();
+  }
+  return outcomes;
+}
+
+class ClaimReader {
+ public:
+  ClaimReader(Node& root, const Functions& functions)
+      : functions_(functions), outcomes_(ReadOutcomes(root, functions)) {
+    for (const auto& [name, text] : OptionTexts(root.Table("words"))) words_[name] = text;
+  }
+
+  // Returns the claim, or one for each row of `each`, in whose texts {KEY} is the row's value.
+  std::vector<ClaimRow> Read(Node& node) const {
+    std::vector<Node> rows = node.Tables("each");
+    if (rows.empty()) return {ReadOne(node, {})};
+    std::vector<ClaimRow> claims;
+    for (Node& row : rows) {
+      const Texts texts = OptionTexts(row);
+      claims.push_back(ReadOne(node, {texts.begin(), texts.end()}));
+    }
+    return claims;
+  }
+
+  Claims ReadCommon(Node common) const {
+    common.Replace(words_);
+    Claims claims{.items = common.Texts("items"), .scale = common.Text("scale", "")};
+    if (common.Has("margin")) claims.margin = ReadMargin(common.Table("margin"));
+    claims.diverged = ReadDiverged(common).value_or(Diverged::kMissing);
+    if (common.Has("outcome")) claims.outcome = Find(outcomes_, common, "outcome").of;
+    common.CheckTaken();
+    return claims;
+  }
+
+ private:
+  ClaimRow ReadOne(Node node, const Words& row) const {
+    node.Replace(row);
+    node.Replace(words_);
+    ClaimRow claim{.name = node.Text("name"),
+                   .items = node.Texts("items"),
+                   .statement = node.Text("statement"),
+                   .contrast = node.Text("contrast"),
+                   .side = static_cast<int>(node.Number("side", 1)),
+                   .primary = node.Flag("primary", true),
+                   .papers_effect = node.Number("papers_effect", 0),
+                   .scale = node.Text("scale", ""),
+                   .diverged = ReadDiverged(node),
+                   .evidence = FindIfAny(functions_.evidence, node, "evidence"),
+                   .obstacle = FindIfAny(functions_.obstacles, node, "obstacle")};
+    try {
+      claim.kind = ParseClaimKind(node.Text("kind", "difference"));
+    } catch (const Error& error) {
+      throw node.About("kind", error.what());
+    }
+    if (node.Has("outcome")) {
+      const NamedOutcome& outcome = Find(outcomes_, node, "outcome");
+      claim.outcome = outcome.of;
+      claim.margin = outcome.margin;
+      claim.contrast += outcome.note;
+    }
+    if (node.Has("margin")) claim.margin = ReadMargin(node.Table("margin"));
+    claim.arms = ReadArms(node);
+    if (claim.arms.empty() && !claim.evidence) throw node.About("arms", "is missing");
+    node.Table("each").Values();
+    node.CheckTaken();
+    return claim;
+  }
+
+  // Two arms without weights are a difference, the first minus the second.
+  std::vector<std::pair<Picks, double>> ReadArms(Node& node) const {
+    const std::vector<std::string> texts = node.Texts("arms");
+    std::vector<double> weights = {1, -1};
+    if (node.Has("weights")) weights = node.Numbers("weights").first;
+    if (texts.size() > weights.size()) throw node.About("weights", "expected one for each arm");
+    std::vector<std::pair<Picks, double>> arms;
+    for (size_t i = 0; i < texts.size(); ++i)
+      arms.emplace_back(ReadPicks(node, texts[i]), weights[i]);
+    return arms;
+  }
+
+  // Reads "AXIS=VALUE AXIS=VALUE".
+  Picks ReadPicks(const Node& node, const std::string& text) const {
+    Picks picks;
+    std::istringstream words(text);
+    for (std::string word; words >> word;) {
+      const size_t equals = word.find('=');
+      if (equals == word.npos) {
+        throw node.About("arms", fmt::format("'{}' is not AXIS=VALUE", word));
+      }
+      picks.push_back(ReadPick(node, word.substr(0, equals), word.substr(equals + 1)));
+    }
+    return picks;
+  }
+
+  Pick ReadPick(const Node& node, const std::string& axis, const std::string& value) const {
+    if (!value.starts_with('$')) return {axis, value};
+    const auto found = functions_.values.find(value.substr(1));
+    if (found != functions_.values.end()) return {.axis = axis, .of = found->second};
+    throw node.About("arms", fmt::format("there is no function '{}'", value));
+  }
+
+  static std::optional<Diverged> ReadDiverged(Node& node) {
+    const std::string text = node.Text("diverged", "");
+    if (text.empty()) return std::nullopt;
+    if (text == "missing") return Diverged::kMissing;
+    if (text == "as-value") return Diverged::kAsValue;
+    throw node.About("diverged", NotOneOf("the rule", text, "missing, as-value").what());
+  }
+
+  const Functions& functions_;
+  Named<NamedOutcome> outcomes_;
+  Words words_;
+};
+
+// ---- tables and figures
+
+using ColumnMaker = EndColumn (*)();
+const Named<ColumnMaker>& EndColumns() {
+  static const Named<ColumnMaker> columns = {{"status", StatusColumn},
+                                             {"steps", StepsColumn},
+                                             {"parameters", ParametersColumn},
+                                             {"start_loss", StartLossColumn},
+                                             {"train_loss", TrainLossColumn},
+                                             {"valid_loss", ValidLossColumn},
+                                             {"zero_shot", ZeroShotColumn},
+                                             {"chance_loss", ChanceLossColumn}};
+  return columns;
+}
+
+std::vector<EndColumn> ReadEndColumns(Node& node) {
+  std::vector<EndColumn> columns;
+  for (const std::string& name : node.Texts("columns")) {
+    const auto found = EndColumns().find(name);
+    if (found == EndColumns().end()) {
+      std::vector<std::string> names;
+      for (const auto& [known, make] : EndColumns()) names.push_back(known);
+      throw node.About(
+          "columns",
+          NotOneOf("the column", name, fmt::format("{}", fmt::join(names, ", "))).what());
+    }
+    columns.push_back(found->second());
+  }
+  return columns;
+}
+
+ProbeSpec ReadProbe(Node& node, const Functions& functions) {
+  Named<ProbeSpec> probes = functions.probes;
+  probes.emplace("curves", Curves());
+  probes.emplace("residual-stream", ResidualStream());
+  probes.emplace("quantized-operands", QuantizedOperands());
+  if (node.Has("columns")) {
+    probes.emplace("end-of-training", EndOfTraining(node.Text("table"), ReadEndColumns(node)));
+  }
+  return Find(probes, node, "measure");
+}
+
+std::vector<Column> ReadColumns(Node& node) {
+  std::vector<Column> columns;
+  for (Node& column : node.Tables("columns")) {
+    columns.push_back({column.Text("name"), column.Text("meaning")});
+    column.CheckTaken();
+  }
+  return columns;
+}
+
+DerivedTable ReadOutcomeTable(Node& node) {
+  std::vector<GapColumn> gaps;
+  for (Node& gap : node.Tables("gaps")) {
+    gaps.push_back({gap.Text("name"), gap.Text("meaning"), gap.Texts("baseline_of")});
+    gap.CheckTaken();
+  }
+  return Outcomes(gaps);
+}
+
+DerivedTable ReadMeans(Node& node) {
+  std::vector<MeanColumn> columns;
+  for (Node& column : node.Tables("columns")) {
+    columns.push_back({column.Text("name"),
+                       column.Text("meaning"),
+                       column.Flag("interval", false),
+                       column.Flag("finished", false)});
+    column.CheckTaken();
+  }
+  return ArmMeans(node.Text("name"), columns);
+}
+
+DerivedTable ReadDerived(Node& node, const Functions& functions) {
+  const std::string rows = node.Text("rows");
+  if (rows == "outcomes") return ReadOutcomeTable(node);
+  if (rows == "means") return ReadMeans(node);
+  return {.name = node.Text("name"),
+          .columns = ReadColumns(node),
+          .of_arms = node.Flag("of_arms", false),
+          .rows = Find(functions.tables, node, "rows")};
+}
+
+// Returns a function that puts the value of a panel into a text, in place of {}.
+std::function<std::string(const std::string&)> PanelTitle(const std::string& pattern) {
+  if (pattern.empty()) return {};
+  const size_t at = pattern.find("{}");
+  if (at == pattern.npos) return [=](const std::string&) { return pattern; };
+  return [=](const std::string& value) {
+    return pattern.substr(0, at) + value + pattern.substr(at + 2);
+  };
+}
+
+std::function<Figure(const Results&)> ReadFigure(Node& node, const Functions& functions) {
+  const std::string draw = node.Text("draw");
+  if (draw == "gaps") {
+    return GapFigure(node.Text("name"), node.Text("title"), node.Text("along"), node.Text("line"));
+  }
+  if (draw == "losses") {
+    return LossFigure(node.Text("name"),
+                      node.Text("title"),
+                      node.Text("panel"),
+                      node.Text("line"),
+                      PanelTitle(node.Text("panel_title", "")));
+  }
+  if (draw != "lines") return Find(functions.figures, node, "draw");
+  return Draw({.name = node.Text("name"),
+               .title = node.Text("title"),
+               .table = node.Text("table"),
+               .panel = node.Text("panel"),
+               .line = node.Text("line"),
+               .x = node.Text("x"),
+               .y = node.Text("y"),
+               .x_label = node.Text("x_label"),
+               .y_label = node.Text("y_label"),
+               .log10 = node.Flag("log10", false),
+               .to_last = node.Flag("to_last", false),
+               .markers = node.Flag("markers", false),
+               .columns = static_cast<int>(node.Number("columns", 2)),
+               .by = node.Text("by", ""),
+               .panel_title = PanelTitle(node.Text("panel_title", "")),
+               .rows = FindIfAny(functions.rows, node, "rows")});
+}
+
+// ---- words about the run
+
+Advice ReadAdvice(Node& node) { return {node.Text("text"), node.Texts("claims")}; }
+
+PaperSetting ReadPaperSetting(Node& node) {
+  return {node.Text("option", ""), node.Text("paper"), node.Text("source"), node.Text("reason")};
+}
+
+Paper ReadPaper(Node& root) {
+  const std::string paper = root.Text("paper");
+  if (paper == "SwitchBack") return Paper::kSwitchBack;
+  if (paper == "Fishman") return Paper::kFishman;
+  throw root.About("paper", NotOneOf("the paper", paper, "SwitchBack, Fishman").what());
+}
+
+// Reads each table of an array, whose keys must all be known.
+template <typename T, typename Function>
+std::vector<T> ReadEach(Node& root, std::string_view key, Function read) {
+  std::vector<T> results;
+  for (Node& table : root.Tables(key)) {
+    results.push_back(read(table));
+    table.CheckTaken();
+  }
+  return results;
+}
+
+}  // namespace
+
+Study ReadStudy(std::string_view text, std::string_view name, Functions given) {
+  const auto functions = std::make_shared<const Functions>(std::move(given));
+  Node root = Node::Read(text, name);
+  Study study;
+  study.name = root.Text("name");
+  study.title = root.Text("title");
+  study.reproduces = root.Text("reproduces");
+  study.description = root.Text("description");
+  study.fixed = OptionTexts(root.Table("fixed"));
+  study.presets = ReadPresets(root);
+  study.settings = ReadEach<Setting>(root, "settings", ReadSetting);
+  study.axes = ReadEach<Axis>(root, "axes", [&](Node& node) { return ReadAxis(node, *functions); });
+  study.label = root.Text("label");
+  study.arm_text = root.Text("arm");
+  study.scale = root.Text("scale");
+  study.probes =
+      ReadEach<ProbeSpec>(root, "probes", [&](Node& node) { return ReadProbe(node, *functions); });
+  study.runs = root.Text("runs");
+  study.texts = root.Texts("texts");
+  study.derived = ReadEach<DerivedTable>(
+      root, "derived", [&](Node& node) { return ReadDerived(node, *functions); });
+  const ClaimReader claims(root, *functions);
+  study.common = claims.ReadCommon(root.Table("every_claim"));
+  for (Node& node : root.Tables("claims")) {
+    for (ClaimRow& claim : claims.Read(node)) study.claims.push_back(std::move(claim));
+  }
+  study.figures = ReadEach<std::function<Figure(const Results&)>>(
+      root, "figures", [&](Node& node) { return ReadFigure(node, *functions); });
+  study.advice = ReadEach<Advice>(root, "advice", ReadAdvice);
+  study.paper = ReadPaper(root);
+  study.paper_settings = ReadEach<PaperSetting>(root, "paper_settings", ReadPaperSetting);
+  root.CheckTaken();
+  for (const Axis& axis : study.axes) {
+    for (const Choice& choice : axis.choices) {
+      if (choice.meaning.empty()) continue;
+      study.description += fmt::format("\n  {:<22} {}", choice.name, choice.meaning);
+    }
+  }
+  return study;
+}
+
+std::string_view StudyText(std::string_view folder) {
+  for (const auto& [name, text] : kStudyTexts) {
+    if (name == folder) return text;
+  }
+  throw Error::Format("the program was built without experiments/{}/study.toml", folder);
+}
+
+}  // namespace numsim::experiments::study
