@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <string>
 
+#include "experiments/runner/claim_report.h"
 #include "experiments/runner/settings.h"
 
 namespace numsim::experiments {
