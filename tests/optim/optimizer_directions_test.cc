@@ -17,7 +17,6 @@ namespace numsim {
 namespace {
 
 using optimizer_problem::Floats;
-using optimizer_problem::SameBits;
 
 // Normal draws with zeros, subnormals, huge and tiny numbers among them.
 Floats Draw(size_t n, uint64_t stream) {

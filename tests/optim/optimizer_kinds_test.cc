@@ -24,7 +24,6 @@ namespace {
 using ::testing::HasSubstr;
 
 using optimizer_problem::Problem;
-using optimizer_problem::SameBits;
 using optimizer_problem::TensorShape;
 
 TEST(OptimizerKinds, NamesDifferAndReadBack) {

@@ -14,7 +14,6 @@ namespace {
 using optimizer_problem::Floats;
 using optimizer_problem::OneMatrix;
 using optimizer_problem::Problem;
-using optimizer_problem::SameBits;
 using optimizer_problem::TensorShape;
 
 OptimizerConfig WithMoments(const char* m, const char* v) {

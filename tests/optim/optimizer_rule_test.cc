@@ -22,7 +22,6 @@ using ::testing::StartsWith;
 using optimizer_problem::Floats;
 using optimizer_problem::OneMatrix;
 using optimizer_problem::Problem;
-using optimizer_problem::SameBits;
 using optimizer_problem::TensorShape;
 
 constexpr float kKeep = 0.75f;

@@ -14,7 +14,6 @@ namespace {
 
 using optimizer_problem::Floats;
 using optimizer_problem::Problem;
-using optimizer_problem::SameBits;
 using optimizer_problem::TensorShape;
 
 const std::vector<TensorShape> kTwo = {{"a", ParameterRole::kMatrix, 3, 5},

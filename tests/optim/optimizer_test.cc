@@ -17,7 +17,6 @@ namespace {
 using optimizer_problem::Floats;
 using optimizer_problem::OneMatrix;
 using optimizer_problem::Problem;
-using optimizer_problem::SameBits;
 
 OptimizerConfig Config(OptimizerKind kind) {
   OptimizerConfig config;

@@ -20,7 +20,6 @@ using ::testing::HasSubstr;
 using optimizer_problem::Floats;
 using optimizer_problem::OneMatrix;
 using optimizer_problem::Problem;
-using optimizer_problem::SameBits;
 using optimizer_problem::TensorShape;
 
 OptimizerConfig WithWeights(const char* format, const char* rule) {

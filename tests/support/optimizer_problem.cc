@@ -1,7 +1,6 @@
 #include "tests/support/optimizer_problem.h"
 
 #include <algorithm>
-#include <cstring>
 
 #include "numsim/random/distributions.h"
 
@@ -44,11 +43,6 @@ const numsim::OptimizerStep& Problem::DrawnStep(double learning_rate, uint64_t s
 
 std::vector<TensorShape> OneMatrix(size_t n) {
   return {{"w", numsim::ParameterRole::kMatrix, 1, n}};
-}
-
-bool SameBits(std::span<const float> a, std::span<const float> b) {
-  return a.size() == b.size() &&
-         (a.empty() || std::memcmp(a.data(), b.data(), a.size_bytes()) == 0);
 }
 
 }  // namespace optimizer_problem

@@ -9,6 +9,7 @@
 
 #include "numsim/models/parameter.h"
 #include "numsim/optim/optimizer.h"
+#include "tests/support/same_bits.h"
 
 namespace optimizer_problem {
 
@@ -48,8 +49,5 @@ class Problem {
 
 // One matrix of 1 x n.
 std::vector<TensorShape> OneMatrix(size_t n);
-
-// Those that have the same bits. Weights are compared so, for -0 equals 0.
-bool SameBits(std::span<const float> a, std::span<const float> b);
 
 }  // namespace optimizer_problem

@@ -10,13 +10,12 @@
 
 #include "numsim/formats/named_formats.h"
 #include "numsim/random/distributions.h"
-#include "tests/support/optimizer_problem.h"
+#include "tests/support/same_bits.h"
 
 namespace numsim {
 namespace {
 
-using optimizer_problem::Floats;
-using optimizer_problem::SameBits;
+using Floats = std::vector<float>;
 
 struct Applied {
   Floats weights;

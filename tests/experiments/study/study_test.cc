@@ -434,14 +434,14 @@ std::string ErrorWith(const std::string& text, const std::string& by) {
 }
 
 TEST(StudyFile, RefusesWhatItDoesNotKnow) {
-  EXPECT_EQ(ErrorWith("side = -1", "sied = -1"),
-            "made-up.toml:96: sied: is no key here; did you mean side?");
+  EXPECT_EQ(ErrorWith("side = -1", "sidee = -1"),
+            "made-up.toml:88: sidee: is no key here; did you mean side?");
   EXPECT_EQ(ErrorWith("measure = \"curves\"", "measure = \"curvs\""),
-            "made-up.toml:70: measure: the name 'curvs' is not one of curves, quantized-operands, "
+            "made-up.toml:66: measure: the name 'curvs' is not one of curves, quantized-operands, "
             "residual-stream; did you mean curves?");
   EXPECT_THAT(ErrorWith("\"start_loss\"", "\"strat_loss\""), HasSubstr("did you mean start_loss?"));
   EXPECT_THAT(ErrorWith("peak = \"2e-2\"", "peak = 2e-2"),
-              HasSubstr("made-up.toml:38: schedule.peak: expected a text"));
+              HasSubstr("made-up.toml:35: schedule.peak: expected a text"));
   EXPECT_THAT(ErrorWith("statement = \"SGD is better.\"\n", ""),
               HasSubstr("statement: is missing"));
   EXPECT_THAT(ErrorWith("[outcomes.loss]\ncolumn = \"valid_loss\"", "[outcomes.loss]"),
@@ -461,7 +461,7 @@ TEST(StudyFile, RefusesWhatItDoesNotKnow) {
 TEST(StudyFile, MakesAClaimForEachRow) {
   std::string file = kMadeUp;
   file.replace(file.find("name = \"better\""),
-               14,
+               15,
                "name = \"{than}-better\"\neach = [{ than = \"adamw\" }, { than = \"sgd\" }]");
   file.replace(file.find("optimizer=adamw\"]"), 17, "optimizer={than}\"]\nweights = [3, -3]");
   file += "[words]\nadd = \"by much\"\n";
