@@ -28,7 +28,8 @@ std::string SourcesOf(const ClaimSpec& claim) {
 void PrintClaim(const ClaimSpec& claim) {
   fmt::print(
       "\n  {} ({}{})\n", claim.id, ToString(claim.kind), claim.primary ? "" : ", exploratory");
-  PrintWrapped(4, fmt::format("{}: {}", SourcesOf(claim), claim.statement));
+  const std::string sources = SourcesOf(claim);
+  PrintWrapped(4, (sources.empty() ? "" : sources + ": ") + claim.statement);
   PrintWrapped(4, "contrast: " + claim.contrast);
   if (claim.kind != experiments::ClaimKind::kExact) {
     PrintWrapped(4, fmt::format("margin: {}. {}", claim.margin.Text(), claim.margin.justification));

@@ -65,7 +65,7 @@ nlohmann::ordered_json Json(const ListedItem& item, const ListedClaim& claim) {
           {"contrast", claim.spec->contrast},
           {"margin",
            claim.spec->kind == experiments::ClaimKind::kExact ? nlohmann::ordered_json()
-                                                 : text(claim.spec->margin.Text())},
+                                                              : text(claim.spec->margin.Text())},
           {"verdict", published.verdict},
           {"reason", published.reason},
           {"scale", text(published.scale)},

@@ -17,6 +17,10 @@ struct Program {
   // Set by the chosen subcommand; returns the exit code: 0, 1 for a failed check, or one of
   // experiments/runner/exit_code.h. Throws Error for bad input.
   std::function<int()> chosen;
+
+  // Returns true if the command line has the word. Experiments are made only for commands that take
+  // their options: that takes longer than most commands.
+  bool Has(std::string_view word) const;
 };
 
 void AddListCommand(Program& program);

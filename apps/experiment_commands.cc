@@ -335,6 +335,7 @@ void AddRunCommand(Program& program) {
   CLI::App* run = program.app.add_subcommand("run", "Run an experiment");
   run->fallthrough();
   Example(run, "numsim run update-fidelity --preset quick");
+  if (!program.Has("run")) return;
   for (const Experiment& experiment : AllExperiments()) AddRunOf(program, run, experiment);
 }
 

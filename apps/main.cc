@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <charconv>
 #include <csignal>
 #include <cstdio>
@@ -23,6 +24,10 @@
 #include "numsim/formats/format_names.h"
 
 namespace numsim::apps {
+
+bool Program::Has(std::string_view word) const {
+  return std::find(command_line.begin(), command_line.end(), word) != command_line.end();
+}
 
 void Choose(Program& program, CLI::App* sub, std::function<int()> work) {
   sub->callback([&program, work = std::move(work)] { program.chosen = work; });

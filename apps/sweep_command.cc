@@ -271,6 +271,7 @@ void AddSweepCommand(Program& program) {
   Example(parent, "numsim sweep quantization-variance --slurm --time 0:20:00 --out results/mine");
   AddSweepStatusCommand(program, parent);
   AddSweepResumeCommand(program, parent);
+  if (!program.Has("sweep")) return;
   for (const Experiment& experiment : experiments::AllExperiments()) {
     AddSweepOf(program, parent, experiment);
   }

@@ -1,3 +1,6 @@
+#include <cstdlib>
+#include <utility>
+
 #include "experiments/feature_statistics/feature_statistics.h"
 #include "experiments/fp8_interventions/fp8_interventions.h"
 #include "experiments/fp8_outliers/fp8_outliers.h"
@@ -8,15 +11,28 @@
 #include "experiments/moment_formats/moment_formats.h"
 #include "experiments/quantization_variance/quantization_variance.h"
 #include "experiments/runner/experiment.h"
+#include "experiments/study/own_studies.h"
 #include "experiments/swiglu_alignment/swiglu_alignment.h"
 #include "experiments/switchback_accuracy/switchback_accuracy.h"
 #include "experiments/update_convergence/update_convergence.h"
 #include "experiments/update_fidelity/update_fidelity.h"
 
 namespace numsim::experiments {
+namespace {
+
+// Adds the studies of the user.
+std::vector<Experiment> WithOwnStudies(std::vector<Experiment> experiments) {
+  const char* const paths = std::getenv(study::kOwnStudies);
+  if (paths == nullptr) return experiments;
+  for (Experiment& own : study::OwnStudies(paths, experiments))
+    experiments.push_back(std::move(own));
+  return experiments;
+}
+
+}  // namespace
 
 const std::vector<Experiment>& AllExperiments() {
-  static const std::vector<Experiment> all = {
+  static const std::vector<Experiment> all = WithOwnStudies({
       QuantizationVariance(),
       UpdateFidelity(),
       UpdateConvergence(),
@@ -30,7 +46,7 @@ const std::vector<Experiment>& AllExperiments() {
       LossScaling(),
       Fp8Outliers(),
       SwigluAlignment(),
-  };
+  });
   return all;
 }
 

@@ -368,8 +368,11 @@ Experiment MakeExperiment(Study given) {
   };
   experiment.claims = ClaimsOf(study);
   experiment.advice = study->advice;
-  experiment.paper_settings =
-      PaperTraining(study->paper, experiment.options, study->paper_settings);
+  experiment.paper_settings = study->paper_settings;
+  if (study->paper) {
+    experiment.paper_settings =
+        PaperTraining(*study->paper, experiment.options, study->paper_settings);
+  }
   experiment.scale = [study](const Settings& settings, const Tables&) {
     return Fill(study->scale, [&](const std::string& option) { return settings.Get(option); });
   };

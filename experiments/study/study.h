@@ -119,7 +119,7 @@ struct Study {
   std::vector<std::function<Figure(const Results&)>> figures =
       {};  // those without panels are left out
   std::vector<Advice> advice = {};
-  Paper paper = Paper::kSwitchBack;
+  std::optional<Paper> paper = {};                // whose settings the summary compares
   std::vector<PaperSetting> paper_settings = {};  // beside those of PaperTraining
   std::function<std::string(const Results&)> notes = {};
   std::function<std::string(const std::string&)> from_former_names = {};

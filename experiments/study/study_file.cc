@@ -78,8 +78,15 @@ Setting ReadSetting(Node& node) {
           .most = node.Text("most", "")};
 }
 
-// Returns the maker of choices that set one key.
-std::function<Choice(const std::string&)> OfKey(const std::string& key) {
+// Returns the maker of choices that set one key of `numsim train`.
+std::function<Choice(const std::string&)> OfKey(Node& node) {
+  const std::string key = node.Text("key");
+  std::vector<std::string> keys;
+  for (const ConfigKey& known : ConfigKeys({})) keys.push_back(known.name);
+  if (std::ranges::count(keys, key) == 0) {
+    const std::string near = DidYouMean(key, fmt::format("{}", fmt::join(keys, ", ")));
+    throw node.About("key", fmt::format("'{}' is no key of numsim train{}", key, near));
+  }
   return [=](const std::string& text) { return Choice{text, {key + "=$"}}; };
 }
 
@@ -92,7 +99,7 @@ Axis ReadAxis(Node& node, const Functions& functions) {
             .options = node.Texts("options"),
             .help = node.Text("help", ""),
             .baseline = node.Text("baseline", "")};
-  if (node.Has("key")) axis.other = OfKey(node.Text("key"));
+  if (node.Has("key")) axis.other = OfKey(node);
   const std::string lists = node.Text("lists", "values");
   if (lists == "formats") axis.split = SplitFormatList;
   if (lists != "formats" && lists != "values") {
@@ -390,8 +397,9 @@ PaperSetting ReadPaperSetting(Node& node) {
   return {node.Text("option", ""), node.Text("paper"), node.Text("source"), node.Text("reason")};
 }
 
-Paper ReadPaper(Node& root) {
-  const std::string paper = root.Text("paper");
+std::optional<Paper> ReadPaper(Node& root) {
+  const std::string paper = root.Text("paper", "");
+  if (paper.empty()) return std::nullopt;
   if (paper == "SwitchBack") return Paper::kSwitchBack;
   if (paper == "Fishman") return Paper::kFishman;
   throw root.About("paper", NotOneOf("the paper", paper, "SwitchBack, Fishman").what());

@@ -69,7 +69,7 @@ std::vector<Figure> Figures(const Settings&, const Tables& tables) {
 ClaimSpec Shrinks() {
   ClaimSpec claim;
   claim.id = "sign-mean/slope";
-  claim.items = {"made-up/section-1"};  // an entry of core/catalogue_*.cc
+  claim.items = {"made-up/section-1"};  // an entry of claims/catalogue_*.cc
   claim.statement = "The mean of k random signs shrinks like 1/sqrt(k).";
   claim.kind = ClaimKind::kEquivalence;
   claim.contrast = "log-log slope of the mean against k, minus -1/2";

@@ -1,0 +1,97 @@
+// Studies of users: a TOML file in NUMSIM_STUDIES is an experiment like any other.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <fstream>
+#include <string>
+
+#include "tests/apps/program.h"
+
+namespace numsim::apps {
+namespace {
+
+using ::testing::HasSubstr;
+
+class OwnStudies : public ProgramTest {
+ protected:
+  // Copies the example into the test's directory, with one text replaced.
+  void Write(const std::string& text = "", const std::string& by = "") {
+    const std::filesystem::path root = std::getenv("NUMSIM_SOURCE_DIR");
+    std::ifstream example(root / "docs/examples/study/warm-up.toml");
+    std::string file{std::istreambuf_iterator<char>(example), {}};
+    ASSERT_FALSE(file.empty());
+    if (!text.empty()) {
+      const size_t at = file.find(text);
+      ASSERT_NE(at, file.npos) << text;
+      file.replace(at, text.size(), by);
+    }
+    std::filesystem::create_directories(Path("studies"));
+    std::ofstream(Path("studies/warm-up.toml")) << file;
+  }
+  Outcome Run(const std::string& words) { return Numsim(words, {{"NUMSIM_STUDIES", "studies"}}); }
+  std::string Error() {
+    const Outcome outcome = Run("describe warm-up");
+    EXPECT_EQ(outcome.exit_code, 2);
+    EXPECT_EQ(outcome.out, "");
+    return outcome.err;
+  }
+};
+
+constexpr const char* kTiny =
+    "run warm-up --out out --seeds 2 --warmups 0,2 --steps 10 --width 8 --batch 2 --context 8 "
+    "--text-size 16384 --valid-batches 1 --records 2";
+
+TEST_F(OwnStudies, AreDescribedRunAndDrawn) {
+  Write();
+  EXPECT_THAT(Run("list --names").out, HasSubstr("\nwarm-up\n"));
+  EXPECT_THAT(Numsim("list --names").out, Not(HasSubstr("warm-up")));
+  EXPECT_THAT(Run("describe warm-up").out, HasSubstr("warm-up/helps"));
+  const Outcome run = Run(kTiny);
+  ASSERT_EQ(run.exit_code, 0) << run.err;
+  EXPECT_THAT(run.out, HasSubstr("warm-up/helps"));
+  EXPECT_TRUE(std::filesystem::exists(Path("out/final.csv")));
+  EXPECT_EQ(Run("plot out").exit_code, 0);
+  EXPECT_EQ(Numsim("plot out").exit_code, 2);
+}
+
+TEST_F(OwnStudies, GiveTheFileOfATrialThatTrainRepeats) {
+  Write();
+  const Outcome trial = Run("describe warm-up --trial 1 --set steps=10 --set warmups=0,2");
+  ASSERT_EQ(trial.exit_code, 0) << trial.err;
+  EXPECT_THAT(trial.out, HasSubstr("warmup = 0"));
+}
+
+TEST_F(OwnStudies, AreNotContinuedWithAnotherFile) {
+  Write();
+  ASSERT_EQ(Run(kTiny).exit_code, 0);
+  std::filesystem::remove(Path("out/manifest.json"));
+  Write("Takes the first", "Takes all the first");
+  const Outcome resumed = Run(std::string(kTiny) + " --resume");
+  EXPECT_EQ(resumed.exit_code, 2);
+  EXPECT_THAT(resumed.err, HasSubstr("study-file"));
+  const Outcome given = Run(std::string(kTiny) + " --study-file 0");
+  EXPECT_EQ(given.exit_code, 2);
+  EXPECT_THAT(given.err, HasSubstr("the SHA-256 of studies/warm-up.toml is"));
+}
+
+TEST_F(OwnStudies, ThatAreWrongAreErrorsWithFileAndLine) {
+  Write("side = -1", "sidee = -1");
+  EXPECT_THAT(Error(), HasSubstr("studies/warm-up.toml:"));
+  EXPECT_THAT(Error(), HasSubstr("sidee: is no key here; did you mean side?"));
+  Write("name = \"warm-up\"", "name = \"Warm up\"");
+  EXPECT_THAT(Error(), HasSubstr("expected small letters"));
+  Write("name = \"warm-up\"", "name = \"loss-spikes\"");
+  EXPECT_THAT(Error(), HasSubstr("there already is an experiment loss-spikes"));
+  Write("key = \"schedule.warmup\"", "key = \"schedule.warmap\"");
+  EXPECT_THAT(Error(), HasSubstr("is no key of numsim train; did you mean schedule.warmup?"));
+  Write("keys = [\"data.size=$\"]", "keys = [\"data.sise=$\"]");
+  EXPECT_THAT(Error(),
+              HasSubstr("studies/warm-up.toml: warm-up: text-size: 'data.sise=$' sets no key"));
+  const Outcome none = Numsim("list", {{"NUMSIM_STUDIES", "no-such.toml"}});
+  EXPECT_EQ(none.exit_code, 2);
+  EXPECT_THAT(none.err, HasSubstr("no-such.toml"));
+}
+
+}  // namespace
+}  // namespace numsim::apps
