@@ -2,12 +2,14 @@
 
 #include <fmt/format.h>
 
+#include <cstdlib>
 #include <system_error>
 #include <vector>
 
 #include "experiments/runner/exit_code.h"
 #include "experiments/runner/result_directory.h"
 #include "experiments/runner/settings.h"
+#include "experiments/study/own_studies.h"
 #include "numsim/base/error.h"
 #include "numsim/io/atomic_file.h"
 
@@ -56,9 +58,12 @@ std::string ThreadLine(const Plan& plan) {
   return "";
 }
 
-// Returns the words that start numsim.
+// Returns the words that start numsim, which finds the user's studies on every machine.
 std::string ProgramWords(const Plan& plan) {
-  return (plan.wrapper.empty() ? "" : plan.wrapper + " ") + Quoted(plan.program);
+  const char* const studies = std::getenv(study::kOwnStudies);
+  const std::string assignment =
+      studies == nullptr ? "" : fmt::format("env {}={} ", study::kOwnStudies, Quoted(studies));
+  return assignment + (plan.wrapper.empty() ? "" : plan.wrapper + " ") + Quoted(plan.program);
 }
 
 std::string RunCommand(const Plan& plan, const fs::path& directory) {

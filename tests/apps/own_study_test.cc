@@ -55,6 +55,16 @@ TEST_F(OwnStudies, AreDescribedRunAndDrawn) {
   EXPECT_EQ(Numsim("plot out").exit_code, 2);
 }
 
+TEST_F(OwnStudies, AreRunByTheTasksOfASweep) {
+  Write();
+  const std::string sweep = "sweep" + std::string(kTiny).substr(3) + " --local 1 --tasks 2";
+  ASSERT_EQ(Run(sweep).exit_code, 0);
+  EXPECT_TRUE(std::filesystem::exists(Path("out/final.csv")));
+  std::ifstream task(Path("out/sweep/task.sh"));
+  EXPECT_THAT(std::string(std::istreambuf_iterator<char>(task), {}),
+              HasSubstr("env NUMSIM_STUDIES=studies "));
+}
+
 TEST_F(OwnStudies, GiveTheFileOfATrialThatTrainRepeats) {
   Write();
   const Outcome trial = Run("describe warm-up --trial 1 --set steps=10 --set warmups=0,2");
