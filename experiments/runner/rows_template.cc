@@ -175,8 +175,9 @@ Cells Planned(const Experiment& experiment, const TrainingOfRow& training) {
   return cells;
 }
 
-// Writes the configurations of the trainings, with validations at the start and at the end and
-// without the telemetry of tensors, which no row has and not every program writes.
+// Writes the configurations of the trainings, with validations at the start and at the end, the loss of
+// every step, from which curves are made, and without the telemetry of tensors, which no row has and not
+// every program writes.
 void WriteConfigs(const Experiment& experiment,
                   const std::vector<WantedTraining>& trainings,
                   const fs::path& folder) {
@@ -185,6 +186,7 @@ void WriteConfigs(const Experiment& experiment,
   for (size_t i = 0; i < trainings.size(); ++i) {
     TrainConfig config = trainings[i].training.config;
     config.train.valid_every = config.train.steps;
+    config.telemetry.every = 1;
     config.telemetry.tensors_every = 0;
     const fs::path path = folder / fmt::format("{:0{}}.toml", i, digits);
     texts[path] = fmt::format(

@@ -148,6 +148,17 @@ std::string OptionWith(const Study& study,
   return axis.options.empty() ? "" : axis.options.back();
 }
 
+// Checks the numbers that the options of an axis list, so that an error names the option.
+void CheckNumbers(const Axis& axis, const Settings& settings) {
+  Settings single = settings;
+  for (const std::string& option : axis.options) {
+    for (const std::string& value : settings.GetList(option)) {
+      single.options[option] = value;
+      single.GetDouble(option, axis.limits->low, axis.limits->high);
+    }
+  }
+}
+
 void AddArm(const Study& study,
             const Arm& arm,
             const Settings& settings,
@@ -164,11 +175,12 @@ void AddArm(const Study& study,
 OptionRow OptionOf(const Study& study, const std::string& key) {
   const bool named = key.starts_with(kStudySection);
   const std::string name = named ? key.substr(kStudySection.size()) : "";
-  const Setting* const setting = named ? SettingNamed(study, name) : SettingOfKey(key);
-  if (setting != nullptr) return {.name = setting->name, .setting = setting};
+  const Setting* setting = named ? WithName(study.settings, name) : SettingOfKey(key);
   const Axis* const axis = AxisOfOption(study, name);
-  if (axis == nullptr) throw Error::Format("{}: a preset sets {}, no option", study.name, key);
-  return {.name = name, .axis = axis};
+  if (setting == nullptr && axis != nullptr) return {.name = name, .axis = axis};
+  if (setting == nullptr) setting = WithName(CommonSettings(), name);
+  if (setting != nullptr) return {.name = setting->name, .setting = setting};
+  throw Error::Format("{}: a preset sets {}, no option", study.name, key);
 }
 
 std::vector<OptionRow> OptionsOf(const Study& study) {
@@ -203,6 +215,7 @@ KeyError Assembled::About(const KeyError& error) const {
 
 Assembled Assemble(const Study& study, const Settings& settings, const Arm& arm, uint64_t seed) {
   Assignments assignments(settings);
+  for (const auto& [key, value] : study.defaults) assignments.AddText(key, value, "");
   for (const std::string& given : GivenKeys(settings)) assignments.AddGiven(given);
   for (const auto& [key, value] : study.fixed) assignments.AddText(key, value, "");
   for (const OptionRow& row : OptionsOf(study)) {
@@ -221,6 +234,9 @@ Assembled Assemble(const Study& study, const Settings& settings, const Arm& arm,
 }
 
 void CheckSettings(const Study& study, const Settings& settings) {
+  for (const Axis& axis : study.axes) {
+    if (axis.limits) CheckNumbers(axis, settings);
+  }
   for (const OptionRow& row : OptionsOf(study)) {
     if (row.setting == nullptr || !row.setting->limits) continue;
     const Setting& setting = *row.setting;

@@ -42,23 +42,32 @@ void CheckArms(const Study& study, const ClaimRow& claim) {
       "claim {}/{}: the weights of its arms add up to {}, expected 0", study.name, claim.name, sum);
 }
 
+std::vector<ArmContrast> ContrastsOf(const Results& results, const ClaimRow& claim) {
+  std::vector<ArmContrast> contrasts;
+  for (const auto& [picks, weight] : claim.arms) {
+    const bool full = !contrasts.empty() && contrasts.back().size() == claim.arms_of_each;
+    if (contrasts.empty() || full) contrasts.emplace_back();
+    contrasts.back().emplace_back(results.ArmOf(picks), weight);
+  }
+  return contrasts;
+}
+
 Evidence EvidenceOf(const Results& results, const ClaimRow& claim) {
   if (claim.obstacle) {
     const std::string why = claim.obstacle(results);
     if (!why.empty()) return NotTestedBecause(why);
   }
   if (claim.evidence) return claim.evidence(results);
-  ArmContrast contrast;
-  for (const auto& [picks, weight] : claim.arms) {
-    contrast.emplace_back(results.ArmOf(picks), weight);
-  }
+  const std::vector<ArmContrast> contrasts = ContrastsOf(results, claim);
   const Claims& common = results.study.common;
-  if (common.compare) return common.compare(results, claim, {contrast});
+  if (common.compare) return common.compare(results, claim, contrasts);
   const Frame pool = results.Of(results.study.runs).Where([&](const Frame& run) {
-    return std::ranges::any_of(
-        contrast, [&](const auto& arm) { return !results.OfArm(run, arm.first).Empty(); });
+    return std::ranges::any_of(contrasts, [&](const ArmContrast& contrast) {
+      return std::ranges::any_of(
+          contrast, [&](const auto& arm) { return !results.OfArm(run, arm.first).Empty(); });
+    });
   });
-  return CompareArms(results, pool, {contrast}, claim.outcome ? claim.outcome : common.outcome);
+  return CompareArms(results, pool, contrasts, claim.outcome ? claim.outcome : common.outcome);
 }
 
 }  // namespace

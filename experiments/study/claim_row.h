@@ -58,6 +58,7 @@ struct ClaimRow {
 
   // The evidence: a contrast of arms, or a function.
   std::vector<std::pair<Picks, double>> arms = {};
+  size_t arms_of_each = 0;  // of several contrasts; 0: all arms are one
   std::function<double(const Frame& run)> outcome = {};
   std::function<Evidence(const Results&)> evidence = {};
   // Returns why the run does not test the claim; "" if it does.

@@ -63,6 +63,7 @@ const std::vector<Setting>& CommonSettings() {
       {.name = "beta1",         .help = "decay of the first moment", .keys = {"optimizer.beta1=$"}, .limits = Limits{0, kBelowOne, kReal}},
       {.name = "beta2",         .help = "decay of v", .keys = {"optimizer.beta2=$"}, .limits = Limits{0, kBelowOne, kReal}},
       {.name = "weight-decay",  .help = "weight decay of matrices", .keys = {"optimizer.weight_decay=$"}, .limits = Limits{0, 100, kReal}},
+      {.name = "clip",          .help = "largest norm of gradients; 0 disables clipping", .keys = {"optimizer.clip_norm=$"}, .limits = Limits{0, 1e9, kReal}},
       {.name = "storage",       .help = "format of activations and gradients between operations; fp32: not rounded", .keys = {"storage.activations=$", "storage.gradients=$"}},
       // Data: the model, which a study has its own row for, takes the sizes of its kind.
       {.name = "captions",      .help = "clip: folder of images .npy and captions.txt; empty: generated shapes", .choices = {{""}}, .keys = {"data.kind=captions", "data.path=$"}},

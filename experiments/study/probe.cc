@@ -238,7 +238,7 @@ ProbeSpec EndOfTraining(std::string table, std::vector<EndColumn> columns) {
           .make = [=](const Measurement&) { return std::make_unique<EndProbe>(table, columns); }};
 }
 
-ProbeSpec Curves() {
+ProbeSpec Curves(const std::string& unit) {
   const auto make = [](const Measurement& training) {
     const auto records = static_cast<uint64_t>(
         training.settings.GetInteger("records", 1, std::numeric_limits<int>::max()));
@@ -248,8 +248,8 @@ ProbeSpec Curves() {
   return {.tables = {{"curves",
                       {{"step", "steps taken"},
                        {"loss",
-                        "mean training loss since the last record, nats; at step 0 the validation "
-                        "loss"}}}},
+                        "mean training loss since the last record, " + unit +
+                            "; at step 0 the validation loss"}}}},
           .make = make};
 }
 

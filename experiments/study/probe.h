@@ -82,8 +82,8 @@ EndColumn ChanceLossColumn();  // of a model that gives every answer the same pr
 
 // Returns the probe of the table of trainings.
 ProbeSpec EndOfTraining(std::string table, std::vector<EndColumn> columns);
-// Returns the probe of the table `curves`: the training loss with at least --records points.
-ProbeSpec Curves();
+// Returns the probe of the table `curves`: the training loss in `unit` with at least --records points.
+ProbeSpec Curves(const std::string& unit);
 // Returns the probe of the table `features`: magnitudes of the residual stream after each block, on the
 // first batch of validation.
 ProbeSpec ResidualStream();

@@ -49,14 +49,15 @@ void SetValue(const std::string& preset, const std::string& value, Option& optio
   }
 }
 
-Option MakeOption(const OptionRow& row) {
+Option MakeOption(const Study& study, const OptionRow& row) {
   Option option;
   option.name = row.name;
   if (row.setting == nullptr) {
     option.help = row.axis->help;
     return option;
   }
-  option.help = row.setting->help;
+  const auto help = std::ranges::find(study.help, row.name, &Texts::value_type::first);
+  option.help = help == study.help.end() ? row.setting->help : help->second;
   option.part_of = row.setting->part_of;
   option.at_most = row.setting->at_most;
   option.before = row.setting->before;
@@ -67,7 +68,7 @@ std::vector<Option> MakeOptions(const Study& study) {
   std::vector<Option> options;
   const auto first = ValuesOfPreset(study, study.presets.front());
   for (const OptionRow& row : OptionsOf(study)) {
-    Option& option = options.emplace_back(MakeOption(row));
+    Option& option = options.emplace_back(MakeOption(study, row));
     option.quick = option.paper = first.at(option.name);
   }
   for (const StudyPreset& preset : study.presets) {
@@ -374,7 +375,7 @@ Experiment MakeExperiment(Study given) {
         PaperTraining(*study->paper, experiment.options, study->paper_settings);
   }
   experiment.scale = [study](const Settings& settings, const Tables&) {
-    return Fill(study->scale, [&](const std::string& option) { return settings.Get(option); });
+    return study->scale(settings);
   };
   if (study->notes) {
     experiment.notes = [study](const Settings& settings, const Tables& tables) {

@@ -68,8 +68,9 @@ struct Axis {
   std::function<Choice(const std::string&)> other = {};
   // Options that list its values; errors name the one that has the value.
   std::vector<std::string> options = {};
-  std::string help = {};      // of the first of these options
-  std::string baseline = {};  // always a value, and the first
+  std::string help = {};              // of the first of these options
+  std::string baseline = {};          // always a value, and the first
+  std::optional<Limits> limits = {};  // of the numbers that its options list
   std::vector<std::string> (*split)(std::string_view list) = SplitList;
 };
 
@@ -94,7 +95,9 @@ struct DerivedTable {
 
 struct Study {
   std::string name, title, reproduces, description;
-  Texts fixed = {};  // keys of every trial that no option sets
+  Texts fixed = {};     // keys of every trial that no option sets
+  Texts defaults = {};  // the same, which --set may change
+  Texts help = {};      // of common settings whose own help does not fit
   std::vector<StudyPreset> presets;
   std::vector<Setting> settings = {};
   std::vector<Axis> axes;
@@ -107,7 +110,7 @@ struct Study {
   std::function<Arm(const Settings&)> centre = {};
   std::string label;     // of a trial, "{format} {intervention}"; the seed is added
   std::string arm_text;  // in verdicts, "{intervention} / {format}"
-  std::string scale;     // of a run, with options in braces
+  std::function<std::string(const Settings&)> scale;    // of a run
   std::function<double(const TrainConfig&)> cost = {};  // Trial::cost; empty: 1
   std::vector<ProbeSpec> probes;
   std::string runs = "final";           // the table with a row per training

@@ -7,6 +7,7 @@
 #include <memory>
 #include <sstream>
 
+#include "experiments/study/assemble.h"
 #include "experiments/study/lines.h"
 #include "experiments/study/node.h"
 #include "experiments/study/outcomes.h"
@@ -98,7 +99,8 @@ Axis ReadAxis(Node& node, const Functions& functions) {
             .other = FindIfAny(functions.choices, node, "other"),
             .options = node.Texts("options"),
             .help = node.Text("help", ""),
-            .baseline = node.Text("baseline", "")};
+            .baseline = node.Text("baseline", ""),
+            .limits = ReadLimits(node)};
   if (node.Has("key")) axis.other = OfKey(node);
   const std::string lists = node.Text("lists", "values");
   if (lists == "formats") axis.split = SplitFormatList;
@@ -213,23 +215,27 @@ class ClaimReader {
       claim.contrast += outcome.note;
     }
     if (node.Has("margin")) claim.margin = ReadMargin(node.Table("margin"));
-    claim.arms = ReadArms(node);
+    ReadArms(node, claim);
     if (claim.arms.empty() && !claim.evidence) throw node.About("arms", "is missing");
     node.Table("each").Values();
     node.CheckTaken();
     return claim;
   }
 
-  // Two arms without weights are a difference, the first minus the second.
-  std::vector<std::pair<Picks, double>> ReadArms(Node& node) const {
+  // Arms without weights are differences, the first minus the second and so on.
+  void ReadArms(Node& node, ClaimRow& claim) const {
     const std::vector<std::string> texts = node.Texts("arms");
-    std::vector<double> weights = {1, -1};
-    if (node.Has("weights")) weights = node.Numbers("weights").first;
+    std::vector<double> weights;
+    if (node.Has("weights")) {
+      weights = node.Numbers("weights").first;
+    } else {
+      claim.arms_of_each = 2;
+      while (weights.size() < texts.size()) weights.insert(weights.end(), {1, -1});
+    }
     if (texts.size() > weights.size()) throw node.About("weights", "expected one for each arm");
-    std::vector<std::pair<Picks, double>> arms;
-    for (size_t i = 0; i < texts.size(); ++i)
-      arms.emplace_back(ReadPicks(node, texts[i]), weights[i]);
-    return arms;
+    for (size_t i = 0; i < texts.size(); ++i) {
+      claim.arms.emplace_back(ReadPicks(node, texts[i]), weights[i]);
+    }
   }
 
   // Reads "AXIS=VALUE AXIS=VALUE".
@@ -268,42 +274,50 @@ class ClaimReader {
 
 // ---- tables and figures
 
-using ColumnMaker = EndColumn (*)();
-const Named<ColumnMaker>& EndColumns() {
-  static const Named<ColumnMaker> columns = {{"status", StatusColumn},
-                                             {"steps", StepsColumn},
-                                             {"parameters", ParametersColumn},
-                                             {"start_loss", StartLossColumn},
-                                             {"train_loss", TrainLossColumn},
-                                             {"valid_loss", ValidLossColumn},
-                                             {"zero_shot", ZeroShotColumn},
-                                             {"chance_loss", ChanceLossColumn}};
+// Returns the columns that a study may have: its own, and those of all.
+Named<EndColumn> EndColumnsOf(const Functions& functions) {
+  Named<EndColumn> columns;
+  for (const EndColumn& column : functions.columns) columns.emplace(column.column.name, column);
+  for (const auto& make : {StatusColumn,
+                           StepsColumn,
+                           ParametersColumn,
+                           StartLossColumn,
+                           TrainLossColumn,
+                           ValidLossColumn,
+                           ZeroShotColumn,
+                           ChanceLossColumn}) {
+    EndColumn column = make();
+    columns.emplace(column.column.name, std::move(column));
+  }
   return columns;
 }
 
-std::vector<EndColumn> ReadEndColumns(Node& node) {
+std::vector<EndColumn> ReadEndColumns(Node& node, const Functions& functions) {
+  const Named<EndColumn> all = EndColumnsOf(functions);
   std::vector<EndColumn> columns;
   for (const std::string& name : node.Texts("columns")) {
-    const auto found = EndColumns().find(name);
-    if (found == EndColumns().end()) {
+    const auto found = all.find(name);
+    if (found == all.end()) {
       std::vector<std::string> names;
-      for (const auto& [known, make] : EndColumns()) names.push_back(known);
+      for (const auto& [known, column] : all) names.push_back(known);
       throw node.About(
           "columns",
           NotOneOf("the column", name, fmt::format("{}", fmt::join(names, ", "))).what());
     }
-    columns.push_back(found->second());
+    columns.push_back(found->second);
   }
   return columns;
 }
 
 ProbeSpec ReadProbe(Node& node, const Functions& functions) {
   Named<ProbeSpec> probes = functions.probes;
-  probes.emplace("curves", Curves());
+  const bool curves = node.Text("measure") == "curves";
+  probes.emplace("curves", Curves(curves ? node.Text("unit", "nats") : ""));
   probes.emplace("residual-stream", ResidualStream());
   probes.emplace("quantized-operands", QuantizedOperands());
   if (node.Has("columns")) {
-    probes.emplace("end-of-training", EndOfTraining(node.Text("table"), ReadEndColumns(node)));
+    probes.emplace("end-of-training",
+                   EndOfTraining(node.Text("table"), ReadEndColumns(node, functions)));
   }
   return Find(probes, node, "measure");
 }
@@ -391,6 +405,20 @@ std::function<Figure(const Results&)> ReadFigure(Node& node, const Functions& fu
 
 // ---- words about the run
 
+// Returns the function that fills a text with values of options, {NAME}, and of functions, {$NAME}.
+std::function<std::string(const Settings&)> ReadScale(Node& root, const Functions& functions) {
+  const std::string pattern = root.Text("scale");
+  Fill(pattern, [&](const std::string& name) {
+    if (!name.starts_with('$') || functions.values.contains(name.substr(1))) return std::string();
+    throw root.About("scale", fmt::format("there is no function '{}'", name));
+  });
+  return [pattern, values = functions.values](const Settings& settings) {
+    return Fill(pattern, [&](const std::string& name) {
+      return name.starts_with('$') ? values.at(name.substr(1))(settings) : settings.Get(name);
+    });
+  };
+}
+
 Advice ReadAdvice(Node& node) { return {node.Text("text"), node.Texts("claims")}; }
 
 PaperSetting ReadPaperSetting(Node& node) {
@@ -427,12 +455,14 @@ Study ReadStudy(std::string_view text, std::string_view name, Functions given) {
   study.reproduces = root.Text("reproduces");
   study.description = root.Text("description");
   study.fixed = OptionTexts(root.Table("fixed"));
+  study.defaults = OptionTexts(root.Table("defaults"));
+  study.help = OptionTexts(root.Table("help"));
   study.presets = ReadPresets(root);
   study.settings = ReadEach<Setting>(root, "settings", ReadSetting);
   study.axes = ReadEach<Axis>(root, "axes", [&](Node& node) { return ReadAxis(node, *functions); });
   study.label = root.Text("label");
   study.arm_text = root.Text("arm");
-  study.scale = root.Text("scale");
+  study.scale = ReadScale(root, *functions);
   study.probes =
       ReadEach<ProbeSpec>(root, "probes", [&](Node& node) { return ReadProbe(node, *functions); });
   study.runs = root.Text("runs");

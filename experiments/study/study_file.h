@@ -17,12 +17,13 @@ using Named = std::map<std::string, T, std::less<>>;
 // The functions that a study file may name.
 struct Functions {
   Named<std::function<Choice(const std::string&)>> choices = {};     // axis: other
-  Named<std::function<std::string(const Settings&)>> values = {};    // "$NAME" in arms of claims
+  Named<std::function<std::string(const Settings&)>> values = {};    // "$NAME" in arms, scale
   Named<std::function<double(const Frame& run)>> outcomes = {};      // claim: outcome
   Named<std::function<Evidence(const Results&)>> evidence = {};      // claim: evidence
   Named<std::function<std::string(const Results&)>> obstacles = {};  // claim: obstacle
   Named<Margin> margins = {};                                        // claim: margin, by its name
   Named<ProbeSpec> probes = {};
+  std::vector<EndColumn> columns = {};                                  // of end-of-training
   Named<std::function<std::vector<Row>(const Results&)>> tables = {};   // rows of derived tables
   Named<std::function<Frame(const Results&, const Frame&)>> rows = {};  // figure: rows
   Named<std::function<Figure(const Results&)>> figures = {};            // figure: draw

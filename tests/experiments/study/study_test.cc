@@ -135,6 +135,32 @@ line = "clip"
 
 Study MadeUp() { return ReadStudy(kMadeUp, "made-up.toml", {}); }
 
+// Returns the file with one text replaced by another.
+std::string Changed(std::string file, const std::string& text, const std::string& by) {
+  const size_t at = file.find(text);
+  EXPECT_NE(at, file.npos) << text;
+  return file.replace(at, text.size(), by);
+}
+
+// The study with an axis of rates, whose option is a setting in other studies.
+Study WithRates() {
+  const std::string file = Changed(kMadeUp, "peak = \"1e-2\", ", "");
+  return ReadStudy(Changed(Changed(file, "peak = \"2e-2\"", "warmup = 1"),
+                           "study.norm = \"0.5\"",
+                           "study.norm = \"0.5\"\nstudy.lr = \"1e-2,3e-2\"") +
+                       R"(
+[[axes]]
+name = "rate"
+meaning = "peak"
+options = ["lr"]
+help = "rates"
+key = "schedule.peak"
+limits = [1e-3, 1.0]
+)",
+                   "made-up.toml",
+                   {});
+}
+
 Settings With(const Overrides& overrides, const std::string& preset = "quick") {
   const Experiment experiment = MakeExperiment(MadeUp());
   return MakeSettings(experiment, preset, 5, 2, overrides);
@@ -166,6 +192,32 @@ TEST(StudyOptions, OfAPresetOnAnotherAreThatOnesButForItsOwn) {
   EXPECT_EQ(DefaultOf(OptionNamed(experiment, "lr"), "far", false), "2e-2");
   EXPECT_EQ(DefaultOf(OptionNamed(experiment, "warmup"), "far", false), "1");
   EXPECT_EQ(DefaultOf(OptionNamed(experiment, "warmup"), "other", false), "2");
+}
+
+TEST(StudyOptions, OfAnAxisMayHaveTheNameOfACommonSetting) {
+  const Study study = WithRates();
+  const Experiment experiment = MakeExperiment(study);
+  EXPECT_EQ(OptionNamed(experiment, "lr").help, "rates");
+  const auto peaks = [&](const std::string& lrs) {
+    std::vector<double> all;
+    const Settings settings = MakeSettings(experiment, "quick", 0, 1, {{"lr", lrs}});
+    for (const Arm& arm : AllArms(study, settings)) {
+      all.push_back(ConfigOf(study, settings, arm, 0).schedule.peak);
+    }
+    experiment.trials(settings);
+    return all;
+  };
+  EXPECT_THAT(peaks("1e-2,1"), ElementsAre(0.01, 0.01, 1, 1));
+  for (const char* const bad : {"1e-2,1e-4", "x", ""}) {
+    EXPECT_THAT(ErrorOf([&] { peaks(bad); }), HasSubstr("--lr")) << bad;
+  }
+}
+
+TEST(StudyOptions, HaveTheHelpOfTheFile) {
+  const std::string file = kMadeUp + std::string("[help]\nsteps = \"how long\"\n");
+  const Experiment experiment = MakeExperiment(ReadStudy(file, "made-up.toml", {}));
+  EXPECT_EQ(OptionNamed(experiment, "steps").help, "how long");
+  EXPECT_EQ(OptionNamed(experiment, "norm").help, "largest norm");
 }
 
 TEST(StudyOptions, ThatNoRowHasAreRefused) {
@@ -242,6 +294,16 @@ TEST(StudyConfig, TakesFurtherKeysUnlessTheStudySetsThem) {
   }
 }
 
+TEST(StudyConfig, HasDefaultsThatFurtherKeysReplace) {
+  Study study = MadeUp();
+  study.defaults = {{"optimizer.beta1", "0.25"}};
+  const auto beta1 = [&](const std::string& keys) {
+    return ConfigOf(study, With({{"keys", keys}}), {"adamw", "none"}, 0).optimizer.beta1;
+  };
+  EXPECT_EQ(beta1(""), 0.25);
+  EXPECT_EQ(beta1("optimizer.beta1=0.5"), 0.5);
+}
+
 TEST(StudyErrors, NameTheOption) {
   const std::vector<std::pair<std::string, std::string>> bad = {{"optimizers", "adamx"},
                                                                 {"optimizers", ""},
@@ -316,6 +378,32 @@ TEST(StudyClaims, CompareTheRowsOfTheirArms) {
   EXPECT_EQ(outcomes.Where("optimizer", "sgd").Text("collapsed"), "0");
   EXPECT_NEAR(outcomes.Where("optimizer", "sgd").Number("gap"), -1, 1e-12);
   EXPECT_EQ(outcomes.Where("optimizer", "adamw").Number("gap"), 0);
+}
+
+// Four arms without weights are two differences, and both have to hold.
+TEST(StudyClaims, HaveAContrastForEachTwoArms) {
+  const std::string file = Changed(
+      kMadeUp, "\"optimizer=adamw\"]", "\"optimizer=adamw\", \"clip=clip\", \"clip=decay\"]");
+  ResultTables results(MakeExperiment(ReadStudy(file, "made-up.toml", {})), {}, 4);
+  const std::map<std::pair<std::string, std::string>, double> losses = {{{"adamw", "none"}, 2},
+                                                                        {{"sgd", "none"}, 1},
+                                                                        {{"adamw", "clip"}, 5},
+                                                                        {{"adamw", "decay"}, 4}};
+  for (int seed = 0; seed < 4; ++seed) {
+    for (const auto& [arm, loss] : losses) {
+      results.Add("final",
+                  {{"optimizer", arm.first},
+                   {"clip", arm.second},
+                   {"seed", seed},
+                   {"status", "finished"},
+                   {"valid_loss", loss + 0.001 * (seed % 2)}});
+    }
+  }
+  const JudgedClaim claim = results.ClaimOf("better");
+  EXPECT_EQ(ToString(claim.result.verdict), "contradicted");
+  ASSERT_EQ(claim.result.contrasts.size(), 2u);
+  EXPECT_NEAR(claim.result.contrasts[0].value, -1, 1e-12);
+  EXPECT_NEAR(claim.result.contrasts[1].value, 1, 1e-12);
 }
 
 // A trial of each arm, trained by the file that `numsim describe --trial` prints.
@@ -426,10 +514,7 @@ TEST(StudyFigures, HaveAPanelPerValueAndALinePerValue) {
 
 // Returns the error about the study with one text of its file replaced.
 std::string ErrorWith(const std::string& text, const std::string& by) {
-  std::string file = kMadeUp;
-  const size_t at = file.find(text);
-  EXPECT_NE(at, file.npos) << text;
-  file.replace(at, text.size(), by);
+  const std::string file = Changed(kMadeUp, text, by);
   return ErrorOf([&] { MakeExperiment(ReadStudy(file, "made-up.toml", {})); });
 }
 
@@ -455,6 +540,7 @@ TEST(StudyFile, RefusesWhatItDoesNotKnow) {
   EXPECT_THAT(ErrorWith("optimizer=sgd\"", "optimizer=$sgd\""), HasSubstr("no function '$sgd'"));
   EXPECT_THAT(ErrorWith("optimizer=sgd\"", "optimizer=sgb\""), HasSubstr("did you mean sgd?"));
   EXPECT_THAT(ErrorWith("side = -1", "kind = \"diference\""), HasSubstr("difference"));
+  EXPECT_THAT(ErrorWith("{layers} layers", "{$layers} layers"), HasSubstr("no function '$layers'"));
   EXPECT_THAT(ErrorWith("name = \"made-up\"", "name = made-up"), HasSubstr("made-up.toml:2: "));
 }
 
@@ -486,8 +572,15 @@ TEST(StudyFile, CallsTheFunctionsThatItNames) {
     return settings.GetList("optimizers").back();
   };
   functions.tables["two"] = [](const Results&) { return std::vector<Row>{{1}, {2}}; };
+  functions.columns = {{{"seven", "a number"}, [](Measurement&) { return Cell(7); }}};
+  file = Changed(file, "{layers} layers", "{layers} layers, {$last}");
+  file = Changed(file, "\"zero_shot\"]", "\"seven\"]");
+  file = Changed(file, "measure = \"curves\"", "measure = \"curves\"\nunit = \"bits\"");
   const Study study = ReadStudy(file, "made-up.toml", functions);
   const Settings settings = With({});
+  EXPECT_EQ(study.scale(settings), "1 layers, sgd");
+  EXPECT_EQ(study.probes[1].tables[0].columns.back().name, "seven");
+  EXPECT_THAT(study.probes[0].tables[0].columns[1].meaning, HasSubstr("last record, bits;"));
   const Tables tables;
   const Results results{study, settings, tables};
   EXPECT_EQ(results.ArmOf(study.claims[0].arms[0].first), (Arm{"sgd", "none"}));
