@@ -1,5 +1,6 @@
 // The derived tables of `moment-formats`: results of pairs over seeds, and memory.
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <cmath>
 #include <map>
@@ -7,17 +8,35 @@
 
 #include "experiments/claims/frame.h"
 #include "experiments/moment_formats/moment_formats.h"
+#include "experiments/shared/special_values.h"
 #include "numsim/moments/moment_store.h"
 
 namespace numsim::experiments::moment_formats {
 namespace {
 
+using KeyColumns = std::initializer_list<std::string_view>;
+
+const KeyColumns kPairKeys = {"m", "v", "epsilon", "update_from"};
+const KeyColumns kArmKeys = {"m", "v", "epsilon", "update_from", "lr"};
+
+// Returns the name of the arm of a row, as OutcomesOf makes it.
+std::string NameOf(const Frame& row, KeyColumns keys) {
+  std::vector<std::string> names;
+  for (const std::string_view key : keys) names.push_back(row.Text(key));
+  return fmt::format("{}", fmt::join(names, " / "));
+}
+
+// Returns the gap of an arm to fp32 with the residual pooled over `pool`; NaN if fp32 is not there.
+Estimate GapToFp32(const Frame& pool, const Frame& arm, KeyColumns keys) {
+  const Frame fp32 = BaselineRows(pool);
+  if (fp32.Empty()) return {kNaN, kNaN, kNaN};
+  return GapOf(OutcomesOf(pool, keys, LossOf), NameOf(arm, keys), NameOf(fp32, keys));
+}
+
 // Returns the rows of `frame` that belong to the arm of a row of another table.
 Frame SameArm(const Frame& frame, const Frame& arm) {
   Frame rows = frame;
-  for (const char* const key : {"m", "v", "epsilon", "update_from", "lr"}) {
-    rows = rows.Where(key, arm.Text(key));
-  }
+  for (const std::string_view key : kArmKeys) rows = rows.Where(key, arm.Text(key));
   return rows;
 }
 
@@ -25,69 +44,33 @@ size_t Diverged(const Frame& arm) { return arm.Size() - arm.Where("status", "fin
 
 // Returns the row of a pair at one epsilon and update_from, from its rows at the best rate.
 Row PairRow(const Frame& pair, const Tables& tables) {
-  const Estimate loss = MeanOf(pair.OverSeeds("valid_loss"));
-  const MomentPair formats = PairOf(pair);
-  const std::string epsilon = pair.Text("epsilon");
-  const Frame regime =
-      OfRegime(tables.at(std::string(kFinalTable)), epsilon, pair.Text("update_from"));
-  const Estimate gap = GapOf(Losses(regime),
-                             ArmName(formats, epsilon, pair.Text("update_from")),
-                             ArmName(kBaseline, epsilon, BaselineUpdate(tables)));
+  const Frame regime = OfRegime(tables.at("final"), pair.Text("epsilon"), pair.Text("update_from"));
   SeedValues v_flushed;
-  if (tables.contains(std::string(kFlushedTable))) {
-    const Frame flushed = SameArm(tables.at(std::string(kFlushedTable)), pair);
-    for (const Frame& seed : flushed.By({"seed"})) {
+  if (tables.contains("flushed")) {
+    for (const Frame& seed : SameArm(tables.at("flushed"), pair).By({"seed"})) {
       v_flushed[seed.Text("seed")] = seed.Mean("v_flushed");
     }
   }
-  return {formats.m,
-          formats.v,
-          epsilon,
-          pair.Text("update_from"),
-          pair.Text("lr"),
-          pair.Size(),
-          Diverged(pair),
-          loss.value,
-          loss.low,
-          loss.high,
-          gap.value,
-          gap.low,
-          gap.high,
-          MeanOf(v_flushed).value,
-          pair.Number("m_bytes") + pair.Number("v_bytes")};
+  Row row;
+  for (const std::string_view key : kArmKeys) row.emplace_back(pair.Text(key));
+  row.insert(row.end(), {pair.Size(), Diverged(pair)});
+  Append({MeanOf(pair.OverSeeds("valid_loss")), GapToFp32(BestRates(regime), pair, kPairKeys)},
+         row);
+  row.insert(row.end(), {MeanOf(v_flushed).value, pair.Number("m_bytes") + pair.Number("v_bytes")});
+  return row;
 }
 
-std::string PhaseName(const Frame& arm) {
-  return ArmName(PairOf(arm), arm.Text("epsilon"), arm.Text("update_from")) + " / " +
-         arm.Text("lr");
-}
-
-// Adds the gap of every arm to fp32 at the same epsilon and rate, beside the predicted epsilon.
-void AddPhases(const Tables& tables, double beta1, Table& phases) {
-  const Frame all = tables.at(std::string(kFinalTable));
-  const Frame spread = tables.at(std::string(kSpreadTable));
-  for (const Frame& arm : all.By({"m", "v", "epsilon", "update_from", "lr"})) {
-    const std::string epsilon = arm.Text("epsilon"), lr = arm.Text("lr");
-    const Frame regime = OfRegime(all, epsilon, arm.Text("update_from")).Where("lr", lr);
-    const OutcomeTable losses =
-        OutcomesOf(regime, {"m", "v", "epsilon", "update_from", "lr"}, LossOf);
-    const Estimate gap = GapOf(losses, PhaseName(arm), PhaseName(BaselineRows(regime)));
-    const double predicted = PredictedEpsilon(spread.Where("epsilon", epsilon).Where("lr", lr),
-                                              arm.Text("v"),
-                                              arm.Text("update_from"),
-                                              beta1);
-    phases.rows.push_back({arm.Text("m"),
-                           arm.Text("v"),
-                           epsilon,
-                           arm.Text("update_from"),
-                           lr,
-                           arm.Size(),
-                           Diverged(arm),
-                           gap.value,
-                           gap.low,
-                           gap.high,
-                           predicted});
-  }
+// Returns the row of an arm: its gap to fp32 at the same epsilon and rate, and the predicted epsilon.
+Row PhaseRow(const Frame& arm, const Frame& all, const Frame& spread, double beta1) {
+  const std::string epsilon = arm.Text("epsilon"), update = arm.Text("update_from"),
+                    lr = arm.Text("lr");
+  Row row;
+  for (const std::string_view key : kArmKeys) row.emplace_back(arm.Text(key));
+  row.insert(row.end(), {arm.Size(), Diverged(arm)});
+  Append({GapToFp32(OfRegime(all, epsilon, update).Where("lr", lr), arm, kArmKeys)}, row);
+  row.emplace_back(PredictedEpsilon(
+      spread.Where("epsilon", epsilon).Where("lr", lr), arm.Text("v"), update, beta1));
+  return row;
 }
 
 // Returns the bytes per parameter of a large tensor, from the bytes that one more block takes, so
@@ -101,22 +84,22 @@ double BytesOf(const std::string& storage) {
 constexpr double kWeightBytes = 4;  // weights and gradients in bf16
 constexpr double kMasterFp32 = 4, kMasterFp16 = 2;
 
-void AddMemory(const MomentPair& pair, double billions, Table& table) {
+void AddMemory(const MomentPair& pair, double billions, std::vector<Row>& rows) {
   const double m = BytesOf(pair.m), v = BytesOf(pair.v);
   for (const auto& [master, master_bytes] :
        {std::pair{"fp32", kMasterFp32}, std::pair{"fp16", kMasterFp16}}) {
     for (const int devices : {1, 2, 4, 8}) {
       const double bytes = kWeightBytes + (m + v + master_bytes) / devices;
       const double fp32 = kWeightBytes + (4 + 4 + kMasterFp32) / devices;
-      table.rows.push_back({pair.m,
-                            pair.v,
-                            master,
-                            m,
-                            v,
-                            master_bytes,
-                            devices,
-                            bytes * billions,
-                            1 - bytes / fp32});
+      rows.push_back({pair.m,
+                      pair.v,
+                      master,
+                      m,
+                      v,
+                      master_bytes,
+                      devices,
+                      bytes * billions,
+                      1 - bytes / fp32});
     }
   }
 }
@@ -127,16 +110,6 @@ MomentPair PairOf(const Frame& row) { return {row.Text("m"), row.Text("v")}; }
 
 Frame BaselineRows(const Frame& frame) {
   return frame.Where("m", kBaseline.m).Where("v", kBaseline.v);
-}
-
-std::string ArmName(const MomentPair& pair,
-                    std::string_view epsilon,
-                    std::string_view update_from) {
-  return fmt::format("{} / {} / {}", pair.Text(), epsilon, update_from);
-}
-
-std::string BaselineUpdate(const Tables& tables) {
-  return BaselineRows(tables.at(std::string(kFinalTable))).Text("update_from");
 }
 
 double LossOf(const Frame& row) {
@@ -165,22 +138,30 @@ Frame OfRegime(const Frame& frame, std::string_view epsilon, std::string_view up
   });
 }
 
-OutcomeTable Losses(const Frame& final_table) {
-  return OutcomesOf(BestRates(final_table), {"m", "v", "epsilon", "update_from"}, LossOf);
+std::vector<Row> PairRows(const Results& results) {
+  std::vector<Row> rows;
+  for (const Frame& pair : BestRates(results.Of("final")).By(kPairKeys)) {
+    rows.push_back(PairRow(pair, results.tables));
+  }
+  return rows;
 }
 
-void Derive(const Settings& settings, Tables& tables) {
-  const double billions = settings.GetDouble("billions", 1e-6, 1e6);
-  const Frame all = tables.at(std::string(kFinalTable));
-  for (const Frame& pair : BestRates(all).By({"m", "v", "epsilon", "update_from"})) {
-    tables.at(std::string(kPairsTable)).rows.push_back(PairRow(pair, tables));
+std::vector<Row> PhaseRows(const Results& results) {
+  if (!results.tables.contains("spread")) return {};  // results from before it was recorded
+  const double beta1 = results.settings.GetDouble("beta1", 0, 1);
+  const Frame all = results.Of("final"), spread = results.Of("spread");
+  std::vector<Row> rows;
+  for (const Frame& arm : all.By(kArmKeys)) rows.push_back(PhaseRow(arm, all, spread, beta1));
+  return rows;
+}
+
+std::vector<Row> MemoryRows(const Results& results) {
+  const double billions = results.settings.GetDouble("billions", 1e-6, 1e6);
+  std::vector<Row> rows;
+  for (const Frame& pair : results.Of("final").By({"m", "v"})) {
+    AddMemory(PairOf(pair), billions, rows);
   }
-  for (const Frame& pair : all.By({"m", "v"})) {
-    AddMemory(PairOf(pair), billions, tables.at(std::string(kMemoryTable)));
-  }
-  const double beta1 = settings.GetDouble("beta1", 0, 1);
-  if (!tables.contains(std::string(kSpreadTable))) return;  // results from before it was recorded
-  AddPhases(tables, beta1, tables.at(std::string(kPhasesTable)));
+  return rows;
 }
 
 }  // namespace numsim::experiments::moment_formats

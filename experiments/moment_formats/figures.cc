@@ -98,7 +98,7 @@ Panel LossPanel(
     series.label = "m in " + FormatPart(pair.m);
     panel.series.push_back(std::move(series));
   }
-  Series baseline = Line(RowsOf(curves, kBaseline), "step", "loss");
+  Series baseline = Line(BaselineRows(curves), "step", "loss");
   baseline.style = styles.at(kBaseline.m);
   baseline.dashed = true;
   baseline.label = "m and v in fp32";
@@ -111,7 +111,8 @@ Figure LossFigure(const Frame& curves) {
   const Styles styles = StylesOf(pairs);
   Figure figure{
       "moment-loss", "Training loss by the storage of Adam's moments", 2, {}, "curves.csv"};
-  const std::vector<double> losses = RowsOf(curves, kBaseline).Numbers("loss");
+  const std::vector<double> losses = BaselineRows(curves).Numbers("loss");
+  if (losses.empty()) return figure;
   const double low = *std::min_element(losses.begin(), losses.end());
   const double high = *std::max_element(losses.begin(), losses.end());
   const double room = 0.05 * (high - low);
@@ -138,9 +139,9 @@ std::vector<Group> SinglePairs(const std::vector<Group>& groups) {
 }
 
 // Returns the loss that fp32 gained from the first record to the last.
-double GainOf(const Frame& curves) {
-  const Series baseline = Line(RowsOf(curves, kBaseline), "step", "loss");
-  return baseline.y.front() - baseline.y.back();
+double GainOf(const Frame& baseline) {
+  const Series line = Line(baseline, "step", "loss");
+  return line.y.empty() ? 0 : line.y.front() - line.y.back();
 }
 
 // The values that a panel of gaps should show.
@@ -190,7 +191,8 @@ void SetRanges(std::vector<Panel>& panels, double gain) {
 
 Figure GapFigure(const char* name, const Frame& curves, const std::vector<Group>& groups) {
   Figure figure{name, "Training loss minus that of fp32 moments", 2, {}, "curves.csv"};
-  const Frame baseline = RowsOf(curves, kBaseline);
+  const Frame baseline = BaselineRows(curves);
+  if (!(GainOf(baseline) > 0)) return figure;
   std::map<std::string, int> styles;
   for (const Group& group : groups) {
     Panel panel;
@@ -205,21 +207,20 @@ Figure GapFigure(const char* name, const Frame& curves, const std::vector<Group>
     }
     figure.panels.push_back(std::move(panel));
   }
-  SetRanges(figure.panels, GainOf(curves));
+  SetRanges(figure.panels, GainOf(baseline));
   return figure;
 }
 
-// Returns a figure of the groups of several pairs and one of the single pairs, which have colours of
-// their own; without those that are empty.
-std::vector<Figure> GapFigures(const Frame& curves) {
-  std::vector<Figure> figures;
-  if (!(GainOf(curves) > 0)) return figures;
+// Returns the figure of the groups of several pairs.
+Figure GapsOfGroups(const Frame& curves) {
   std::vector<Group> groups = GroupsOf(PairsIn(curves));
-  figures.push_back(GapFigure("moment-gap-pairs", curves, SinglePairs(groups)));
   std::erase_if(groups, [](const Group& group) { return group.pairs.size() < 2; });
-  figures.insert(figures.begin(), GapFigure("moment-gap", curves, groups));
-  std::erase_if(figures, [](const Figure& figure) { return figure.panels.empty(); });
-  return figures;
+  return GapFigure("moment-gap", curves, groups);
+}
+
+// Returns the figure of the single pairs, which have colours of their own.
+Figure GapsOfPairs(const Frame& curves) {
+  return GapFigure("moment-gap-pairs", curves, SinglePairs(GroupsOf(PairsIn(curves))));
 }
 
 // Returns the figure of flushed second moments; it shows each v with its first m in the table.
@@ -243,36 +244,36 @@ Figure FlushedFigure(const Frame& flushed) {
     series.label = "v in " + pair.v;
     panel.series.push_back(std::move(series));
   }
-  figure.panels.push_back(std::move(panel));
+  if (!panel.series.empty()) figure.panels.push_back(std::move(panel));
   return figure;
+}
+
+// Returns a function that draws the rows of a table at the epsilon, update and rate that are shown, if
+// there are any: trainings that were made elsewhere may have no curves.
+std::function<Figure(const Results&)> Shown(const char* table, Figure (*draw)(const Frame&)) {
+  return [=](const Results& results) {
+    if (!results.tables.contains(table)) return Figure();
+    const Frame all = results.Of("final");
+    const std::string epsilon = ShownEpsilon(all), update = ShownUpdate(all);
+    const std::string lr = BestRates(BaselineRows(all.Where("epsilon", epsilon))).Text("lr");
+    const Frame rows = OfRegime(results.Of(table), epsilon, update).Where("lr", lr);
+    if (rows.Empty()) return Figure();
+    Figure figure = draw(rows);
+    figure.title +=
+        fmt::format(" (epsilon {}, updates from {} moments, lr {})", epsilon, update, lr);
+    return figure;
+  };
 }
 
 }  // namespace
 
-std::vector<Figure> Figures(const Settings& settings, const Tables& tables) {
-  const Frame all = tables.at(std::string(kFinalTable));
-  const std::string epsilon = ShownEpsilon(all), update = ShownUpdate(all);
-  const std::string lr = BestRates(BaselineRows(all.Where("epsilon", epsilon))).Text("lr");
-  const auto has = [&](std::string_view table) { return tables.contains(std::string(table)); };
-  const auto shown = [&](std::string_view table) {
-    return OfRegime(tables.at(std::string(table)), epsilon, update).Where("lr", lr);
-  };
-  std::vector<Figure> figures;
-  // Trainings that were made elsewhere may have no curves.
-  if (has(kCurvesTable) && !BaselineRows(shown(kCurvesTable)).Empty()) {
-    const Frame curves = shown(kCurvesTable);
-    figures.push_back(LossFigure(curves));
-    for (Figure& figure : GapFigures(curves)) figures.push_back(std::move(figure));
-  }
-  if (has(kFlushedTable)) {
-    Figure flushed = FlushedFigure(shown(kFlushedTable));
-    if (!flushed.panels[0].series.empty()) figures.push_back(std::move(flushed));
-  }
-  const std::string regime =
-      fmt::format(" (epsilon {}, updates from {} moments, lr {})", epsilon, update, lr);
-  for (Figure& figure : figures) figure.title += regime;
-  for (Figure& figure : PhaseFigures(settings, tables)) figures.push_back(std::move(figure));
-  return figures;
+study::Named<std::function<Figure(const Results&)>> Figures() {
+  return {{"moment-loss", Shown("curves", LossFigure)},
+          {"moment-gap", Shown("curves", GapsOfGroups)},
+          {"moment-gap-pairs", Shown("curves", GapsOfPairs)},
+          {"moment-flushed", Shown("flushed", FlushedFigure)},
+          {"moment-epsilon", EpsilonFigure},
+          {"moment-phases", PhaseFigure}};
 }
 
 }  // namespace numsim::experiments::moment_formats

@@ -1,16 +1,17 @@
-// Measures one trial of `moment-formats`: a training.
+// Measures a training of `moment-formats`: what is lost where moments are stored.
 #include <algorithm>
 #include <cmath>
 #include <cstring>
 #include <map>
+#include <memory>
 
 #include "experiments/moment_formats/moment_formats.h"
-#include "experiments/shared/training.h"
-#include "experiments/shared/training_steps.h"
 #include "numsim/train/trainer.h"
 
 namespace numsim::experiments::moment_formats {
 namespace {
+
+using study::Measurement;
 
 // Statistics of one step over the moments of all matrices.
 struct MomentSums {
@@ -23,8 +24,8 @@ struct MomentSums {
 double OrZero(double x) { return std::isnan(x) ? 0 : x; }
 double Square(double x) { return x * x; }
 
-// Sums the telemetry rows of the last step and clears the telemetry.
-MomentSums TakeMoments(Trainer& trainer) {
+// Sums the telemetry rows of the last step.
+MomentSums MomentsOf(Trainer& trainer) {
   const Table& table = trainer.telemetry().Of("optimizer");
   std::map<std::string, double> elements;
   for (const auto& parameter : trainer.model().parameters()) {
@@ -44,7 +45,6 @@ MomentSums TakeMoments(Trainer& trainer) {
     sums.m_error += Square(OrZero(table.Number(r, "m_error")));
     sums.v_error += Square(OrZero(table.Number(r, "v_error")));
   }
-  trainer.telemetry().Clear();
   return sums;
 }
 
@@ -99,69 +99,99 @@ void UpdateSpreads(const Trainer& trainer, Spreads& spreads) {
   }
 }
 
-void AddSpreads(const Spreads& spreads, TrainingRows& rows) {
-  for (const auto& [name, spread] : spreads) {
-    rows.Add(kSpreadTable,
-             {spread.step,
-              spread.step_lr,
-              name,
-              spread.embedding ? "embedding" : "matrix",
-              spread.sqrt_v_max,
-              spread.weight_rms});
+// A probe of the first of every telemetry.tensors_every steps.
+class RecordProbe : public study::Probe {
+ public:
+  void After(Measurement& training) final {
+    const Trainer& trainer = training.trainer;
+    // A step that was skipped because of NaN or infinity stored nothing.
+    const bool stored = trainer.steps_taken() > step_;
+    if (step_ % trainer.config().telemetry.tensors_every == 0 && stored) Record(training);
+    ++step_;
   }
+  void Keep(StateArchive& archive) override { archive(step_); }
+
+ protected:
+  virtual void Record(Measurement& training) = 0;
+
+ private:
+  uint64_t step_ = 0;
+};
+
+class FlushedProbe final : public RecordProbe {
+  void Record(Measurement& training) override {
+    const MomentSums sums = MomentsOf(training.trainer);
+    if (sums.elements == 0) return;
+    training.rows.Add("flushed",
+                      {training.trainer.steps_taken(),
+                       sums.m_flushed / sums.elements,
+                       sums.v_flushed / sums.elements,
+                       std::sqrt(sums.m_error / sums.tensors),
+                       std::sqrt(sums.v_error / sums.tensors),
+                       sums.update_max});
+  }
+};
+
+class SpreadProbe final : public RecordProbe {
+ public:
+  void End(Measurement& training) override {
+    for (const auto& [name, spread] : spreads_) {
+      training.rows.Add("spread",
+                        {spread.step,
+                         spread.step_lr,
+                         name,
+                         spread.embedding ? "embedding" : "matrix",
+                         spread.sqrt_v_max,
+                         spread.weight_rms});
+    }
+  }
+  void Keep(StateArchive& archive) override {
+    RecordProbe::Keep(archive);
+    archive(spreads_);
+  }
+
+ private:
+  void Record(Measurement& training) override {
+    const Arm& arm = training.arm;
+    if (MomentPair{arm[kM], arm[kV]} == kBaseline) UpdateSpreads(training.trainer, spreads_);
+  }
+
+  Spreads spreads_;
+};
+
+template <typename T>
+std::unique_ptr<study::Probe> Make(const Measurement&) {
+  return std::make_unique<T>();
 }
 
 }  // namespace
 
-Rows Measure(const Settings& settings, const Trial& trial) {
-  const Arm arm = ArmOf(trial);
-  const TrainConfig config = ConfigOf(settings, arm, trial.seed);
-  Trainer trainer(config, OpenData(config.data));
-  const double start = trainer.Validate().Mean();
+study::ProbeSpec Flushed() {
+  return {.tables = {{"flushed",
+                      {{"step", "steps taken"},
+                       {"m_flushed",
+                        "share of nonzero elements of m that are stored as zero; mean over "
+                        "matrices, weighted by their sizes"},
+                       {"v_flushed",
+                        "share of nonzero elements of v that are stored as zero, as "
+                        "for m"},
+                       {"m_error", "relative error of the stored m, root mean square over tensors"},
+                       {"v_error", "relative error of the stored v, root mean square over tensors"},
+                       {"update_max", "largest magnitude in the direction of a step"}}}},
+          .make = Make<FlushedProbe>};
+}
 
-  TrainingRows rows({arm.pair.m,
-                     arm.pair.v,
-                     arm.regime.epsilon,
-                     arm.regime.update_from,
-                     arm.regime.lr,
-                     trial.seed});
-  rows.Add(kCurvesTable, {0, start});
-  Spreads spreads;
-  const uint64_t every = config.telemetry.tensors_every;
-  LossCurve curve(every);
-  uint64_t step = 0;
-  TrainingSteps loop(
-      trial, trainer, [&](StateArchive& archive) { archive(rows, curve, spreads, step); });
-  for (; loop.Next(); ++step) {
-    trainer.Step();
-    if (step % every == 0) {
-      const MomentSums sums = TakeMoments(trainer);
-      // A step that was skipped because of NaN or infinity stored nothing.
-      if (sums.elements > 0 && trainer.steps_taken() > step) {
-        rows.Add(kFlushedTable,
-                 {step + 1,
-                  sums.m_flushed / sums.elements,
-                  sums.v_flushed / sums.elements,
-                  std::sqrt(sums.m_error / sums.tensors),
-                  std::sqrt(sums.v_error / sums.tensors),
-                  sums.update_max});
-      }
-      if (arm.pair == kBaseline && trainer.steps_taken() > step) UpdateSpreads(trainer, spreads);
-    }
-    if (curve.Add(trainer)) rows.Add(kCurvesTable, {curve.steps(), curve.loss()});
-  }
-  AddSpreads(spreads, rows);
-  const Optimizer::Bytes bytes = trainer.optimizer().StoredBytes();
-  rows.Add(kFinalTable,
-           {ToString(trainer.status()),
-            trainer.steps_taken(),
-            start,
-            trainer.recent_loss(),
-            FinalLoss(trainer),
-            trainer.data().EntropyBound().value_or(std::nan("")),
-            bytes.m,
-            bytes.v});
-  return rows.Take();
+study::ProbeSpec SpreadOfV() {
+  return {.tables = {{"spread",
+                      {{"step",
+                        "steps taken at the record with the largest step_lr sqrt_v_max / "
+                        "weight_rms; trainings with fp32 moments only"},
+                       {"step_lr", "learning rate of that step"},
+                       {"tensor", "name of the matrix"},
+                       {"role", "matrix or embedding"},
+                       {"sqrt_v_max", "square root of the largest second moment"},
+                       {"weight_rms", "root mean square of the weights"}}}},
+          .make = Make<SpreadProbe>};
 }
 
 }  // namespace numsim::experiments::moment_formats

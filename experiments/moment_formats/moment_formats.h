@@ -1,27 +1,27 @@
 // The experiment `moment-formats`: Adam's moments in small formats (Figure 5, Tables 1 and 4 of
-// [Fishman]).
+// [Fishman]). study.toml says what it varies, measures and claims.
 #pragma once
 
+#include <functional>
 #include <string>
 #include <string_view>
 #include <vector>
 
-#include "experiments/runner/experiment.h"
-#include "numsim/config/config.h"
+#include "experiments/study/study.h"
+#include "experiments/study/study_file.h"
 
 namespace numsim::experiments {
 
+study::Study MomentFormatsStudy();
 Experiment MomentFormats();
 
 namespace moment_formats {
 
-inline constexpr std::string_view kCurvesTable = "curves";
-inline constexpr std::string_view kFlushedTable = "flushed";
-inline constexpr std::string_view kFinalTable = "final";
-inline constexpr std::string_view kPairsTable = "pairs";
-inline constexpr std::string_view kMemoryTable = "memory";
-inline constexpr std::string_view kSpreadTable = "spread";
-inline constexpr std::string_view kPhasesTable = "phases";
+using study::Arm;
+using study::Results;
+
+// The places of the axes in an arm.
+enum Place : size_t { kM, kV, kEpsilon, kUpdateFrom, kLr };
 
 // The storage of both moments, as texts of moments/moment_format.h.
 struct MomentPair {
@@ -37,39 +37,37 @@ MomentPair PairOf(const Frame& row);
 // Returns the rows of the baseline.
 Frame BaselineRows(const Frame& frame);
 
-// The settings of a training that do not concern formats, as texts of the options.
-struct Regime {
-  std::string epsilon, update_from, lr;
-};
-
-// One training: its formats and the rest of its settings.
-struct Arm {
-  MomentPair pair;
-  Regime regime;
-};
-// Returns all arms. fp32 moments are the same before and after storage, so the baseline is trained
-// only for the first of --update-from. Throws Error naming a bad option.
-std::vector<Arm> ArmsOf(const Settings& settings);
-
 // Returns every pair of the settings once: the baseline, the grid of --m, --v and --scalings, then
 // --pairs. Throws Error naming a bad option.
 std::vector<MomentPair> PairsOf(const Settings& settings);
+// Returns all arms. fp32 moments are the same before and after storage, so the baseline is trained
+// only for the first of --update-from.
+std::vector<Arm> ArmsOf(const study::Study& study, const Settings& settings);
 
-// Returns the arm of a trial.
-Arm ArmOf(const Trial& trial);
+// The probes: shares of moments that are stored as zero, and the spread of v in fp32.
+study::ProbeSpec Flushed();
+study::ProbeSpec SpreadOfV();
 
-// Returns the training configuration of an arm; `seed` is the seed of weights and batches.
-TrainConfig ConfigOf(const Settings& settings, const Arm& arm, uint64_t seed);
+// The rows of the derived tables.
+std::vector<Row> PairRows(const Results& results);
+std::vector<Row> PhaseRows(const Results& results);
+std::vector<Row> MemoryRows(const Results& results);
 
-Rows Measure(const Settings& settings, const Trial& trial);
-void Derive(const Settings& settings, Tables& tables);
-std::vector<Figure> Figures(const Settings& settings, const Tables& tables);
-// Returns the figures of gaps against epsilon and learning rate, if there are several.
-std::vector<Figure> PhaseFigures(const Settings& settings, const Tables& tables);
-std::vector<ClaimSpec> Claims();
-// Returns the smallest difference of losses that counts for models of a run, in nats per token.
-double LossMarginOf(const Settings& settings);
-std::string Notes(const Settings& settings, const Tables& tables);
+study::Named<std::function<Figure(const Results&)>> Figures();
+// Return the figures of gaps against epsilon and learning rate; without panels if there is one of them.
+Figure EpsilonFigure(const Results& results);
+Figure PhaseFigure(const Results& results);
+
+// Compares pairs with fp32 at the paper's epsilon.
+Evidence Compare(const Results& results,
+                 const study::ClaimRow& claim,
+                 const std::vector<study::ArmContrast>& contrasts);
+// Compares the gap of v in E4M3 at the smallest epsilon of a run with that at the largest.
+Evidence EpsilonEvidence(const Results& results, const std::string& update);
+Evidence MemoryEvidence(const Results& results);
+// Returns the number of parameters of the models of a run, which decides the margins of losses.
+double ParametersOf(const Results& results);
+std::string Notes(const Results& results);
 
 // Returns the rows of the table `final` at the best learning rate of each pair, epsilon and
 // update_from: that of the least mean loss over seeds.
@@ -80,11 +78,6 @@ double LossOf(const Frame& row);
 // Returns the rows of a table at an epsilon and update, with those of the baseline at that epsilon.
 // Trainings of another regime may scatter more, so they are not pooled with these.
 Frame OfRegime(const Frame& frame, std::string_view epsilon, std::string_view update_from);
-// Returns the losses of rows of `final` at the best learning rates. Arms are named by ArmName.
-OutcomeTable Losses(const Frame& final_table);
-std::string ArmName(const MomentPair& pair, std::string_view epsilon, std::string_view update_from);
-// Returns the value of the baseline's column update_from: the first of --update-from.
-std::string BaselineUpdate(const Tables& tables);
 
 // Return the epsilon and the update at which the claims of the paper are tested and which figures
 // show: the epsilon of the run that is nearest to the paper's, as text; `fresh`, as in the authors'
@@ -102,8 +95,6 @@ double PredictedEpsilon(const Frame& spread,
 
 // Returns the format "A" of the storage "A@SCALING+sr".
 std::string FormatPart(std::string_view storage);
-// Returns the rest of the storage, "@SCALING+sr"; "" if there is none.
-std::string StoragePart(std::string_view storage);
 
 }  // namespace moment_formats
 }  // namespace numsim::experiments

@@ -55,16 +55,6 @@ Panel EpsilonPanel(const Frame& rows, std::map<std::string, int>& styles) {
   return panel;
 }
 
-Figure EpsilonFigure(const Frame& pairs) {
-  Figure figure{
-      "moment-epsilon", "Gap to fp32, each at its best learning rate", 2, {}, "pairs.csv"};
-  std::map<std::string, int> styles;
-  for (const Frame& update : OnlyV(pairs).By({"update_from"})) {
-    figure.panels.push_back(EpsilonPanel(update, styles));
-  }
-  return figure;
-}
-
 // Returns the phase of an arm: its gap against the margin, by its interval.
 std::string PhaseOf(const Frame& row, double margin) {
   if (row.Number("diverged") > 0) return "diverges";
@@ -107,7 +97,29 @@ Panel PhasePanel(const Frame& rows, double margin) {
   return panel;
 }
 
-Figure PhaseFigure(const Frame& phases, double margin) {
+// Returns whether there is something to compare.
+bool HasSeveral(const Frame& rows) {
+  return rows.Distinct("epsilon").size() >= 2 && rows.Distinct("v").size() >= 2;
+}
+
+}  // namespace
+
+Figure EpsilonFigure(const Results& results) {
+  Figure figure{
+      "moment-epsilon", "Gap to fp32, each at its best learning rate", 2, {}, "pairs.csv"};
+  const Frame pairs = results.Of("pairs");
+  if (!HasSeveral(pairs)) return figure;
+  std::map<std::string, int> styles;
+  for (const Frame& update : OnlyV(pairs).By({"update_from"})) {
+    figure.panels.push_back(EpsilonPanel(update, styles));
+  }
+  return figure;
+}
+
+Figure PhaseFigure(const Results& results) {
+  const Frame phases = results.Of("phases");
+  if (!HasSeveral(phases) || phases.Distinct("lr").size() < 2) return {};
+  const double margin = results.study.common.margin.At(ParametersOf(results));
   Figure figure{
       "moment-phases",
       fmt::format("Gap to fp32 at the same epsilon and learning rate, margin {:g}", margin),
@@ -118,20 +130,6 @@ Figure PhaseFigure(const Frame& phases, double margin) {
     figure.panels.push_back(PhasePanel(rows, margin));
   }
   return figure;
-}
-
-}  // namespace
-
-std::vector<Figure> PhaseFigures(const Settings& settings, const Tables& tables) {
-  const Frame pairs = tables.at(std::string(kPairsTable));
-  const Frame phases = tables.at(std::string(kPhasesTable));
-  std::vector<Figure> figures;
-  if (pairs.Distinct("epsilon").size() < 2 || pairs.Distinct("v").size() < 2) return figures;
-  figures.push_back(EpsilonFigure(pairs));
-  if (phases.Distinct("lr").size() >= 2) {
-    figures.push_back(PhaseFigure(phases, LossMarginOf(settings)));
-  }
-  return figures;
 }
 
 }  // namespace numsim::experiments::moment_formats

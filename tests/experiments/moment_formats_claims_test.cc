@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "experiments/moment_formats/moment_formats.h"
+#include "tests/experiments/moment_formats_fixture.h"
 #include "tests/experiments/result_tables.h"
 #include "tests/support/special_values.h"
 

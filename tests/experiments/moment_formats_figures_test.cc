@@ -28,7 +28,7 @@ class MomentFigures : public MomentTables {
   Figure FigureOf(const std::string& name) {
     if (rows_["final"].empty()) Add({"fp32", "fp32", 5, 1}, "0", {});
     Finish();
-    for (const Figure& figure : Figures({}, tables_)) {
+    for (const Figure& figure : MomentFormats().figures(SettingsWith({}), tables_)) {
       if (figure.name == name) return figure;
     }
     ADD_FAILURE() << name;
@@ -121,7 +121,8 @@ TEST_F(MomentFigures, WithoutAGainOfTheBaselineThereIsNoGap) {
   Curve("bf16", "bf16", 2);
   Add({"fp32", "fp32", 5, 1}, "0", {});
   Finish();
-  for (const Figure& figure : Figures({}, tables_)) EXPECT_NE(figure.name, "moment-gap");
+  for (const Figure& figure : MomentFormats().figures(SettingsWith({}), tables_))
+    EXPECT_NE(figure.name, "moment-gap");
 }
 
 TEST_F(MomentFigures, EveryPanelOfLossesHasTheBaselineDashed) {
@@ -244,7 +245,7 @@ TEST_F(MomentFigures, ShowTheBaselineWhereItIsAlone) {
   Add({"fp32", "fp32", 5, 1});
   Curve("fp32", "fp32", 2);
   Finish();
-  const std::vector<Figure> figures = Figures({}, tables_);
+  const std::vector<Figure> figures = MomentFormats().figures(SettingsWith({}), tables_);
   ASSERT_EQ(figures.size(), 1u);  // nothing is flushed
   ASSERT_EQ(figures[0].panels.size(), 1u);
   ASSERT_EQ(figures[0].panels[0].series.size(), 1u);

@@ -18,8 +18,13 @@ namespace numsim::experiments::moment_formats {
 // A model that trains in milliseconds.
 inline const Overrides kTiny = TinyRun("moment-formats");
 
-// The settings of kTiny that do not concern formats.
-inline const Regime kTinyRegime{"1e-8", "fresh", "1e-2"};
+// The parts of an arm that do not concern formats: those of kTiny.
+struct Regime {
+  std::string epsilon = "1e-8", update_from = "fresh", lr = "1e-2";
+};
+inline Arm ArmOf(const MomentPair& pair, const Regime& regime = {}) {
+  return {pair.m, pair.v, regime.epsilon, regime.update_from, regime.lr};
+}
 
 inline Overrides With(Overrides overrides, const std::string& name, const std::string& value) {
   overrides[name] = value;
@@ -28,6 +33,10 @@ inline Overrides With(Overrides overrides, const std::string& name, const std::s
 
 inline Settings SettingsWith(const Overrides& overrides, int seeds = 1) {
   return MakeSettings(MomentFormats(), "quick", 0, seeds, overrides);
+}
+
+inline TrainConfig ConfigOf(const Settings& settings, const MomentPair& pair, uint64_t seed) {
+  return study::ConfigOf(MomentFormatsStudy(), settings, ArmOf(pair), seed);
 }
 
 // One training of a pair, as final.csv has it.
@@ -75,7 +84,7 @@ class MomentTables : public ::testing::Test {
       for (const Column& column : spec.columns) table.columns.push_back(column.name);
       table.rows = rows_[spec.name];
     }
-    Derive(SettingsWith(overrides, seeds_), tables_);
+    MomentFormats().derive(SettingsWith(overrides, seeds_), tables_);
   }
   const Table& Pairs() const { return tables_.at("pairs"); }
   size_t RowOf(const std::string& m, const std::string& v) const {

@@ -28,14 +28,12 @@ using ::testing::StartsWith;
 class MomentTraining : public testing::Test {
  protected:
   void Train(const MomentPair& pair, const Overrides& overrides = kTiny, uint64_t seed = 0) {
-    const Trial trial{.label = "",
-                      .seed = seed,
-                      .parameters = {{"m", pair.m},
-                                     {"v", pair.v},
-                                     {"epsilon", kTinyRegime.epsilon},
-                                     {"update_from", kTinyRegime.update_from},
-                                     {"lr", overrides.at("lr")}}};
-    const Rows rows = Measure(SettingsWith(overrides), trial);
+    const Regime regime{.lr = overrides.at("lr")};
+    const Arm arm = ArmOf(pair, regime);
+    Trial trial{.label = "", .seed = seed, .parameters = {}};
+    const study::Study study = MomentFormatsStudy();
+    for (size_t i = 0; i < arm.size(); ++i) trial.parameters[study.axes[i].name] = arm[i];
+    const Rows rows = MomentFormats().run(SettingsWith(overrides), trial);
     tables_.clear();
     for (const TableSpec& spec : MomentFormats().tables) {
       if (spec.derived) continue;
@@ -60,36 +58,6 @@ class MomentTraining : public testing::Test {
 
   Tables tables_;
 };
-
-// The losses of the steps, from the training itself.
-TEST_F(MomentTraining, CurvesAreMeansOfTheStepsSinceTheLastRecord) {
-  Train({"e4m3fn", "e5m2"}, kTiny, 3);
-  TrainConfig config = ConfigOf(SettingsWith(kTiny), {{"e4m3fn", "e5m2"}, kTinyRegime}, 3);
-  config.telemetry.tensors_every = 0;
-  Trainer trainer(config, OpenData(config.data));
-  const double start = trainer.Validate().Mean();
-  while (trainer.status() == TrainStatus::kRunning) trainer.Step();
-  const Table& steps = trainer.telemetry().Of("train");
-  ASSERT_EQ(steps.rows.size(), 20u);
-  const auto mean = [&](size_t begin, size_t end) {
-    double sum = 0;
-    for (size_t r = begin; r < end; ++r) sum += steps.Number(r, "loss");
-    return sum / static_cast<double>(end - begin);
-  };
-  EXPECT_EQ(Values(Curves(), "step"), (std::vector<double>{0, 6, 12, 18, 20}));
-  const std::vector<double> losses = Values(Curves(), "loss");
-  EXPECT_EQ(losses[0], start);
-  EXPECT_DOUBLE_EQ(losses[1], mean(0, 6));
-  EXPECT_DOUBLE_EQ(losses[2], mean(6, 12));
-  EXPECT_DOUBLE_EQ(losses[3], mean(12, 18));
-  EXPECT_DOUBLE_EQ(losses[4], mean(18, 20));
-  EXPECT_EQ(Values(Flushed(), "step"), (std::vector<double>{1, 7, 13, 19}));
-  EXPECT_EQ(Final().Text(0, "status"), "finished");
-  EXPECT_EQ(Final().Number(0, "steps"), 20);
-  EXPECT_EQ(Final().Number(0, "start_loss"), start);
-  EXPECT_DOUBLE_EQ(Final().Number(0, "train_loss"), mean(10, 20));
-  EXPECT_EQ(Final().Number(0, "valid_loss"), trainer.Validate().Mean());
-}
 
 TEST_F(MomentTraining, BaselineLosesNothingAndLearns) {
   Train(kBaseline, With(kTiny, "steps", "100"));
@@ -128,18 +96,6 @@ TEST_F(MomentTraining, E4m3FlushesMoreOfVThanE5m2) {
   Train({"e4m3fn", "bf16"});
   EXPECT_EQ(Largest(Flushed(), "v_flushed"), 0);
   EXPECT_GT(Largest(Flushed(), "m_flushed"), 0);
-}
-
-TEST_F(MomentTraining, ASeedHasTheSameStartForAllPairs) {
-  Train(kBaseline);
-  const std::string start = Final().Text(0, "start_loss");
-  Train({"dynamic", "e4m3fn"});
-  EXPECT_EQ(Final().Text(0, "start_loss"), start);
-  EXPECT_EQ(Final().Text(0, "m"), "dynamic");
-  EXPECT_EQ(Final().Text(0, "v"), "e4m3fn");
-  Train(kBaseline, kTiny, 1);
-  EXPECT_NE(Final().Text(0, "start_loss"), start);
-  EXPECT_EQ(Final().Text(0, "seed"), "1");
 }
 
 // The largest v is at least the mean square of the last gradients times 1 - beta2.
@@ -206,57 +162,6 @@ TEST_F(MomentRuns, EqualTheGoldenCsvOnAnyNumberOfThreads) {
   }
   EXPECT_EQ(FilesOf("1"), FilesOf("2"));
   EXPECT_EQ(FilesOf("1").at("final"), GoldenCsv("moment-formats-final"));
-}
-
-TEST_F(MomentRuns, HaveTheRecordsOfOnePairAfterTheOther) {
-  experiments::Run(Plain(), OptionsFor("out"));
-  const std::map<std::string, std::string> files = FilesOf("out");
-  EXPECT_THAT(files.at("curves"), StartsWith("m,v,epsilon,update_from,lr,seed,step,loss\n"));
-  EXPECT_THAT(files.at("flushed"),
-              StartsWith("m,v,epsilon,update_from,lr,seed,step,m_flushed,v_flushed,m_error,v_error,"
-                         "update_max\n"));
-  const std::vector<std::string> pairs = {"fp32 fp32",
-                                          "e4m3fn fp32",
-                                          "fp32 e5m2",
-                                          "e4m3fn e5m2",
-                                          "e4m3fn@none e4m3fn@block:32",
-                                          "dynamic e5m2@coat+sr"};
-  const std::map<std::string, std::vector<std::string>> steps = {
-      {"curves", {"0", "6", "12", "18", "20"}}, {"flushed", {"1", "7", "13", "19"}}};
-  for (const auto& [name, records] : steps) {
-    std::vector<std::string> rows, expected;
-    const Table table = ReadCsv(directory_.Path() / "out" / (name + ".csv"));
-    for (size_t r = 0; r < table.rows.size(); ++r) {
-      rows.push_back(CellsOf(table, r, {"m", "v", "seed", "step"}));
-    }
-    for (const std::string& pair : pairs) {
-      for (const std::string& step : records) expected.push_back(pair + " 0 " + step);
-    }
-    EXPECT_EQ(rows, expected) << name;
-  }
-}
-
-TEST_F(MomentRuns, ResumedAfterAnErrorEqualAWholeRun) {
-  experiments::Run(Plain(), OptionsFor("whole"));
-  Experiment failing = Plain();
-  std::atomic<bool> fails = true;
-  std::atomic<int> calls = 0;
-  failing.run = [&](const Settings& settings, const Trial& trial) {
-    ++calls;
-    if (fails && trial.label == "e4m3fn / e5m2 epsilon=1e-8 fresh lr=1e-2 seed=0")
-      throw Error("made to fail");
-    return Measure(settings, trial);
-  };
-  SetThreadCount(1);
-  RunOptions options = OptionsFor("resumed");
-  EXPECT_THAT(ErrorOf([&] { experiments::Run(failing, options); }), HasSubstr("made to fail"));
-  const int before = calls;
-  fails = false;
-  options.resume = true;
-  const RunReport report = experiments::Run(failing, options);
-  EXPECT_EQ(report.trials_total, 6u);
-  EXPECT_LT(calls - before, 6);  // what was finished is kept
-  EXPECT_EQ(FilesOf("resumed"), FilesOf("whole"));
 }
 
 TEST_F(MomentRuns, MergedShardsEqualAWholeRun) {

@@ -78,53 +78,8 @@ TEST(MomentPairs, CoatIsForFormatsOfEightBits) {
 
 TEST(MomentPairs, PartsAreFormatAndStorage) {
   EXPECT_EQ(FormatPart("e4m3fn@block:64+sr"), "e4m3fn");
-  EXPECT_EQ(StoragePart("e4m3fn@block:64+sr"), "@block:64+sr");
   EXPECT_EQ(FormatPart("dynamic:64"), "dynamic");
-  EXPECT_EQ(StoragePart("e5m2+sr:8"), "+sr:8");
   EXPECT_EQ(FormatPart("fp32"), "fp32");
-  EXPECT_EQ(StoragePart("fp32"), "");
-}
-
-TEST(MomentFormats, EveryPresetHasItsPairsForEachOfItsSeeds) {
-  const Experiment experiment = MomentFormats();
-  std::vector<std::string> names;
-  std::vector<size_t> counts;
-  for (const Preset& preset : experiment.presets) {
-    names.push_back(preset.name);
-    const std::string size = "65536";  // in place of the 64 MiB of paper
-    Overrides overrides = {{"text-size", size}};
-    if (preset.name == "paper" || preset.name == "100m") overrides["batch"] = "2";
-    const Settings settings = MakeSettings(experiment, preset.name, 5, preset.seeds, overrides);
-    const std::vector<Trial> trials = experiment.trials(settings);
-    const std::vector<MomentPair> pairs = PairsOf(settings);
-    ASSERT_EQ(trials.size(), ArmsOf(settings).size() * static_cast<size_t>(preset.seeds))
-        << preset.name;
-    std::set<std::string> labels;
-    for (size_t i = 0; i < trials.size(); ++i) {
-      EXPECT_TRUE(labels.insert(trials[i].label).second) << trials[i].label;
-      EXPECT_EQ(trials[i].seed, 5 + i % static_cast<size_t>(preset.seeds));
-    }
-    const std::string epsilon = preset.name == "100m" ? "1e-5" : "1e-8";
-    EXPECT_THAT(trials[0].label, StartsWith("fp32 / fp32 epsilon=" + epsilon + " fresh lr="));
-    // The pairs that the claims are about.
-    std::vector<MomentPair> wanted = {
-        {"e4m3fn", "e5m2"}, {"e5m2", "e5m2"}, {"e4m3fn", "e4m3fn"}, {"e5m2", "e4m3fn"}};
-    if (preset.name == "small") {
-      wanted.insert(wanted.end(), {{"e4m3", "e5m2"}, {"e4m3fn", "fp16@tensor"}});
-    }
-    for (const MomentPair& pair : wanted) {
-      EXPECT_NE(std::find(pairs.begin(), pairs.end(), pair), pairs.end())
-          << preset.name << ": " << pair.Text();
-    }
-    counts.push_back(pairs.size());
-  }
-  EXPECT_EQ(names, (std::vector<std::string>{"quick", "small", "100m", "paper", "demo"}));
-  EXPECT_LT(counts[0], 20u);  // within 3 minutes
-  EXPECT_GT(counts[1], counts[0]);
-  EXPECT_EQ(counts[2], 8u);
-  EXPECT_GT(counts[3], counts[1]);
-  EXPECT_LT(counts[4], counts[0]);
-  EXPECT_GE(FindPreset(experiment, "paper").seeds, 3);
 }
 
 std::string TrialsMessage(const Overrides& overrides) {
@@ -149,28 +104,9 @@ TEST(MomentFormats, BadOptionsAreNamed) {
       {"pairs", "fp32@tensor/fp32"},
       {"pairs", "bf16@coat/fp32"},
       {"pairs", "bf16/bf16,"},
-      {"text-size", "1000"},
-      {"layers", "0"},
-      {"layers", "129"},
-      {"width", "0"},
-      {"heads", "0"},
-      {"heads", "3"},   // does not divide the width
-      {"heads", "16"},  // a head of one element cannot be rotated
-      {"context", "0"},
-      {"context", "8192"},  // longer than the validation text
-      {"batch", "0"},
-      {"batch", "1024"},  // no batch of validation
-      {"steps", "9"},
-      {"steps", "x"},
       {"lr", "0"},
       {"lr", "nan"},
-      {"warmup", "-1"},
-      {"warmup", "21"},
       {"epsilon", "0"},
-      {"beta1", "1"},
-      {"beta2", "-0.1"},
-      {"weight-decay", "-1"},
-      {"clip", "-1"},
       {"update-from", "old"},
       {"update-from", "fresh,fresh"},
       {"epsilon", "1e-8,0"},
@@ -178,9 +114,6 @@ TEST(MomentFormats, BadOptionsAreNamed) {
       {"lr", "1e-3,x"},
       {"vocabulary", "1"},
       {"vocabulary", "65537"},
-      {"records", "1"},
-      {"records", "21"},
-      {"valid-batches", "0"},
       {"billions", "0"},
   };
   for (const auto& [option, value] : bad) {
@@ -199,90 +132,34 @@ TEST(MomentFormats, BadOptionsAreFoundInAnyPlaceOfAList) {
   EXPECT_THAT(TrialsMessage(With(overrides, "scalings", "tensor,row")), HasSubstr("row"));
 }
 
-TEST(MomentFormats, TextHasToBeThereAndToFillABatch) {
-  const TemporaryDirectory directory;
-  const std::string path = (directory.Path() / "text.txt").string();
-  EXPECT_THAT(TrialsMessage(With(kTiny, "text", path)), HasSubstr(path));
-  std::ofstream(path) << std::string(100, 'a');
-  EXPECT_THAT(TrialsMessage(With(kTiny, "text", path)), HasSubstr("--context"));
-  std::ofstream(path) << std::string(1000, 'a');
-  EXPECT_EQ(TrialsMessage(With(kTiny, "text", path)), "no error");
-}
-
 TEST(MomentFormats, TheBaselineIsTrainedForOneUpdate) {
   const std::vector<Arm> arms = ArmsOf(
+      MomentFormatsStudy(),
       SettingsWith(With(With(kTiny, "update-from", "stored,fresh"), "epsilon", "1e-8,1e-5")));
-  const size_t baselines = static_cast<size_t>(std::count_if(
-      arms.begin(), arms.end(), [](const Arm& arm) { return arm.pair == kBaseline; }));
+  const size_t baselines =
+      static_cast<size_t>(std::count_if(arms.begin(), arms.end(), [](const Arm& arm) {
+        return arm[kM] == kBaseline.m && arm[kV] == kBaseline.v;
+      }));
   EXPECT_EQ(baselines, 2u);
   EXPECT_EQ(arms.size(), 2u * (2 * PairsOf(SettingsWith(kTiny)).size() - 1));
 }
 
 TEST(MomentConfig, TokensOfALargeVocabulary) {
   const Overrides zipf = With(kTiny, "vocabulary", "1000");
-  const TrainConfig config = ConfigOf(SettingsWith(zipf), {kBaseline, kTinyRegime}, 0);
+  const TrainConfig config = ConfigOf(SettingsWith(zipf), kBaseline, 0);
   EXPECT_EQ(config.data.kind, DataKind::kZipf);
   EXPECT_EQ(config.data.vocabulary, 1000u);
-  const TrainConfig text =
-      ConfigOf(SettingsWith(With(zipf, "text", "a.txt")), {kBaseline, kTinyRegime}, 0);
+  const TrainConfig text = ConfigOf(SettingsWith(With(zipf, "text", "a.txt")), kBaseline, 0);
   EXPECT_EQ(text.data.kind, DataKind::kText);
   EXPECT_EQ(text.data.tokenizer, TokenizerKind::kBpe);
   EXPECT_EQ(text.data.vocabulary, 1000u);
   EXPECT_THAT(TrialsMessage(With(zipf, "text", "a.txt")), HasSubstr("a.txt: cannot open"));
 }
 
-TEST(MomentConfig, TakesEveryOption) {
-  const TrainConfig config = ConfigOf(SettingsWith({{"text-size", "20000"},
-                                                    {"layers", "3"},
-                                                    {"width", "96"},
-                                                    {"heads", "6"},
-                                                    {"context", "48"},
-                                                    {"batch", "5"},
-                                                    {"steps", "700"},
-                                                    {"lr", "0.25"},
-                                                    {"warmup", "11"},
-                                                    {"epsilon", "1e-6"},
-                                                    {"beta1", "0.8"},
-                                                    {"beta2", "0.99"},
-                                                    {"weight-decay", "0.5"},
-                                                    {"clip", "2"},
-                                                    {"update-from", "stored"},
-                                                    {"records", "7"},
-                                                    {"valid-batches", "13"}}),
-                                      {{"e4m3fn@block:64", "dynamic"}, {"1e-6", "stored", "0.25"}},
-                                      42);
-  EXPECT_EQ(config.model.kind, ModelKind::kLlama);
-  EXPECT_EQ(config.model.layers, 3u);
-  EXPECT_EQ(config.model.width, 96u);
-  EXPECT_EQ(config.model.heads, 6u);
-  EXPECT_EQ(config.model.context, 48u);
-  EXPECT_EQ(config.data.kind, DataKind::kGeneratedText);
-  EXPECT_EQ(config.data.size, 20000u);
-  EXPECT_EQ(config.train.batch, 5u);
-  EXPECT_EQ(config.train.steps, 700u);
-  EXPECT_EQ(config.train.seed, 42u);
-  EXPECT_EQ(config.train.valid_batches, 13u);
-  EXPECT_EQ(config.schedule.steps, 700u);
-  EXPECT_EQ(config.schedule.peak, 0.25);
-  EXPECT_EQ(config.schedule.warmup, 11u);
-  EXPECT_EQ(config.optimizer.kind, OptimizerKind::kAdamW);
-  EXPECT_EQ(config.optimizer.epsilon, 1e-6);
-  EXPECT_EQ(config.optimizer.beta1, 0.8);
-  EXPECT_EQ(config.optimizer.beta2, 0.99);
-  EXPECT_EQ(config.optimizer.weight_decay, 0.5);
-  EXPECT_EQ(config.optimizer.clip_norm, 2);
-  EXPECT_TRUE(config.optimizer.update_from_stored);
-  EXPECT_EQ(ToString(config.optimizer.m), "e4m3fn@block:64");
-  EXPECT_EQ(ToString(config.optimizer.v), "dynamic");
-  EXPECT_EQ(config.telemetry.tensors_every, 100u);
-  EXPECT_FALSE(
-      ConfigOf(SettingsWith({}), {kBaseline, kTinyRegime}, 0).optimizer.update_from_stored);
-}
-
 // All but the moments is float32, and the text is the same for every seed.
 TEST(MomentConfig, PairsAndSeedsDifferInNothingElse) {
   const Settings settings = SettingsWith(kTiny);
-  TrainConfig config = ConfigOf(settings, {{"e4m3fn", "e5m2"}, kTinyRegime}, 7);
+  TrainConfig config = ConfigOf(settings, {"e4m3fn", "e5m2"}, 7);
   EXPECT_EQ(config.linear.all.kind, LinearOptions().kind);
   EXPECT_EQ(config.linear.all.high_precision, "fp32");
   EXPECT_TRUE(config.linear.overrides.empty());
@@ -293,15 +170,7 @@ TEST(MomentConfig, PairsAndSeedsDifferInNothingElse) {
   EXPECT_EQ(config.optimizer.moment_filter, MomentFilter::kMatrices);
   config.optimizer.m = config.optimizer.v = ParseMomentFormat("fp32");
   config.train.seed = 8;
-  EXPECT_EQ(WriteTrainConfig(config),
-            WriteTrainConfig(ConfigOf(settings, {kBaseline, kTinyRegime}, 8)));
-}
-
-TEST(MomentConfig, ATextFileTakesThePlaceOfTheGeneratedOne) {
-  const TrainConfig config =
-      ConfigOf(SettingsWith({{"text", "some/text.txt"}}), {kBaseline, kTinyRegime}, 0);
-  EXPECT_EQ(config.data.kind, DataKind::kText);
-  EXPECT_EQ(config.data.path, "some/text.txt");
+  EXPECT_EQ(WriteTrainConfig(config), WriteTrainConfig(ConfigOf(settings, kBaseline, 8)));
 }
 
 }  // namespace
