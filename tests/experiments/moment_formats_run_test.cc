@@ -4,7 +4,6 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <atomic>
 #include <cmath>
 #include <filesystem>
 #include <map>
@@ -12,17 +11,13 @@
 #include <vector>
 
 #include "experiments/moment_formats/moment_formats.h"
-#include "numsim/train/trainer.h"
 #include "tests/experiments/golden_run.h"
 #include "tests/experiments/moment_formats_fixture.h"
 #include "tests/experiments/stops.h"
-#include "tests/support/error_of.h"
 
 namespace numsim::experiments::moment_formats {
 namespace {
 
-using ::testing::HasSubstr;
-using ::testing::StartsWith;
 
 // The tables of one training.
 class MomentTraining : public testing::Test {

@@ -5,23 +5,17 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <fstream>
-#include <map>
-#include <set>
 #include <string>
 #include <vector>
 
-#include "experiments/runner/settings.h"
 #include "tests/experiments/moment_formats_fixture.h"
 #include "tests/support/error_of.h"
-#include "tests/support/temporary_directory.h"
 
 namespace numsim::experiments::moment_formats {
 namespace {
 
 using ::testing::HasSubstr;
 using ::testing::Not;
-using ::testing::StartsWith;
 
 // Texts of the pairs of a grid alone.
 std::vector<std::string> PairTexts(const Overrides& overrides) {
