@@ -18,7 +18,6 @@
 namespace numsim::experiments::moment_formats {
 namespace {
 
-
 // The tables of one training.
 class MomentTraining : public testing::Test {
  protected:
