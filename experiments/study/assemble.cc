@@ -136,11 +136,21 @@ void AddSetting(const Setting& setting, const Settings& settings, Assignments& a
   assignments.Add(setting.keys, value, setting.name);
 }
 
-// Returns the option of an axis that lists a value, or else the first.
+// Returns the option of the arm's choice on the axis Axis::option_by.
+std::string OptionBy(const Study& study, const Axis& axis, const Arm& arm) {
+  const auto by = std::ranges::find(study.axes, axis.option_by, &Axis::name);
+  const std::string& name = arm.at(static_cast<size_t>(by - study.axes.begin()));
+  const auto choice = std::ranges::find(by->choices, name, &Choice::name);
+  return axis.options.at(static_cast<size_t>(choice - by->choices.begin()));
+}
+
+// Returns the option of an axis that has a value of an arm.
 std::string OptionWith(const Study& study,
                        const Axis& axis,
                        const Settings& settings,
+                       const Arm& arm,
                        const std::string& value) {
+  if (!axis.option_by.empty()) return OptionBy(study, axis, arm);
   for (const std::string& option : axis.options) {
     const Setting* const single = SettingNamed(study, option);
     if (single != nullptr && settings.Get(option) == value) return option;
@@ -166,7 +176,7 @@ void AddArm(const Study& study,
   for (size_t i = 0; i < study.axes.size(); ++i) {
     const Choice choice = ChoiceOf(study.axes[i], arm.at(i));
     assignments.Add(
-        choice.keys, choice.name, OptionWith(study, study.axes[i], settings, choice.name));
+        choice.keys, choice.name, OptionWith(study, study.axes[i], settings, arm, choice.name));
   }
 }
 

@@ -215,13 +215,15 @@ EndColumn ValidLossColumn() {
           [](Measurement& training) { return Cell(training.FinalLoss()); }};
 }
 EndColumn ZeroShotColumn() {
-  return {{"zero_shot",
-           "share of images whose caption is found among all; nan if diverged or not a CLIP"},
-          [](Measurement& training) {
-            const bool judged = std::isfinite(training.FinalLoss()) &&
-                                training.trainer.last_zero_shot().has_value();
-            return Cell(judged ? training.trainer.last_zero_shot()->Accuracy() : kNaN);
-          }};
+  return {
+      {"zero_shot",
+       "share of validation images whose nearest caption is of their concept; nan if diverged or "
+       "not a CLIP"},
+      [](Measurement& training) {
+        const bool judged =
+            std::isfinite(training.FinalLoss()) && training.trainer.last_zero_shot().has_value();
+        return Cell(judged ? training.trainer.last_zero_shot()->Accuracy() : kNaN);
+      }};
 }
 EndColumn ChanceLossColumn() {
   return {

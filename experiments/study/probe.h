@@ -18,7 +18,11 @@ namespace numsim::experiments::study {
 // A training that is being measured.
 class Measurement {
  public:
-  Measurement(const Settings& settings, const Arm& arm, uint64_t seed, Trainer& trainer);
+  Measurement(const Study& study,
+              const Settings& settings,
+              const Arm& arm,
+              uint64_t seed,
+              Trainer& trainer);
 
   const Settings& settings;
   const Arm& arm;

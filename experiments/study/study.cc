@@ -64,6 +64,17 @@ Option MakeOption(const Study& study, const OptionRow& row) {
   return option;
 }
 
+// Fills in the values that options have in results which are older than these.
+void SetBefore(const Study& study, std::vector<Option>& options) {
+  for (const auto& [name, value] : study.before) {
+    const auto option = std::ranges::find(options, name, &Option::name);
+    if (option == options.end()) {
+      throw Error::Format("{}: before: there is no option {}", study.name, name);
+    }
+    option->before = value;
+  }
+}
+
 std::vector<Option> MakeOptions(const Study& study) {
   std::vector<Option> options;
   const auto first = ValuesOfPreset(study, study.presets.front());
@@ -91,6 +102,7 @@ std::vector<Option> MakeOptions(const Study& study) {
   };
   std::stable_partition(
       options.begin(), options.end(), of_axis);  // what a user is likely to look for
+  SetBefore(study, options);
   options.push_back(KeysOption());
   return options;
 }
@@ -126,13 +138,28 @@ class KeyChecker {
   std::set<std::string> keys_, options_;
 };
 
+// Throws Error unless an axis has an option for each choice of the axis that Axis::option_by names.
+void CheckOptionBy(const Study& study, const Axis& axis) {
+  const auto by = std::ranges::find(study.axes, axis.option_by, &Axis::name);
+  if (by != study.axes.end() && by->choices.size() == axis.options.size()) return;
+  throw Error::Format(
+      "{}: axis {}: option_by: expected an axis with as many choices as there are "
+      "options, found '{}'",
+      study.name,
+      axis.name,
+      axis.option_by);
+}
+
 void CheckKeys(const Study& study) {
   const KeyChecker checker(study);
   for (const Setting& setting : study.settings) {
     checker.Check(setting.name, setting.keys);
     checker.Check(setting.name, setting.choices);
   }
-  for (const Axis& axis : study.axes) checker.Check(axis.name, axis.choices);
+  for (const Axis& axis : study.axes) {
+    checker.Check(axis.name, axis.choices);
+    if (!axis.option_by.empty()) CheckOptionBy(study, axis);
+  }
 }
 
 // ---- trials
@@ -196,16 +223,24 @@ std::vector<TrainingOfRow> TrainingsOf(const Study& study,
                                        const Settings& settings,
                                        const Trial& trial) {
   const Arm arm = ArmOf(study, trial);
-  Row key(arm.begin(), arm.end());
-  key.emplace_back(trial.seed);
-  return {{std::move(key), ConfigOf(study, settings, arm, trial.seed)}};
+  const TrainConfig config = ConfigOf(study, settings, arm, trial.seed);
+  return {{KeyOf(study, config, arm, trial.seed), config}};
 }
 
 // ---- tables and figures
 
+// Returns the columns that identify an arm.
+std::vector<Column> ArmColumns(const Study& study) {
+  std::vector<Column> columns;
+  for (const Axis& axis : study.axes) {
+    if (!axis.cells) columns.push_back({axis.name, axis.meaning});
+    columns = Joined(std::move(columns), axis.columns);
+  }
+  return columns;
+}
+
 std::vector<TableSpec> TablesOf(const Study& study) {
-  std::vector<Column> arm;
-  for (const Axis& axis : study.axes) arm.push_back({axis.name, axis.meaning});
+  const std::vector<Column> arm = ArmColumns(study);
   std::vector<Column> key = arm;
   key.push_back({"seed", "seed of weights and batches"});
   std::vector<TableSpec> tables;
@@ -247,7 +282,7 @@ std::vector<Figure> FiguresOf(const Study& study, const Settings& settings, cons
 RowsOfTrainings RowsOf(const Shared& study) {
   RowsOfTrainings rows;
   rows.table = study->runs;
-  for (const Axis& axis : study->axes) rows.key.push_back(axis.name);
+  for (const Column& column : ArmColumns(*study)) rows.key.push_back(column.name);
   rows.key.emplace_back("seed");
   rows.texts = study->texts;
   rows.whole = true;
@@ -292,10 +327,11 @@ Choice ChoiceOf(const Axis& axis, const std::string& text) {
   throw NotOneOf(axis.name, text, fmt::format("{}", fmt::join(names, ", ")));
 }
 
-std::vector<std::string> ValuesOf(const Axis& axis, const Settings& settings) {
+std::vector<std::string> ValuesOf(const Axis& axis,
+                                  const Settings& settings,
+                                  const std::string& option) {
   std::vector<std::string> values;
   if (!axis.baseline.empty()) values.push_back(axis.baseline);
-  const std::string& option = axis.options.front();
   for (const std::string& text : axis.split(settings.Get(option))) {
     try {
       const Choice choice = ChoiceOf(axis, text);
@@ -307,6 +343,21 @@ std::vector<std::string> ValuesOf(const Axis& axis, const Settings& settings) {
     }
   }
   return values;
+}
+
+std::vector<std::string> ValuesOf(const Axis& axis, const Settings& settings) {
+  return ValuesOf(axis, settings, axis.options.front());
+}
+
+Row KeyOf(const Study& study, const TrainConfig& config, const Arm& arm, uint64_t seed) {
+  Row key;
+  for (size_t i = 0; i < arm.size(); ++i) {
+    const Axis& axis = study.axes[i];
+    const Row cells = axis.cells ? axis.cells(config) : Row{arm[i]};
+    key.insert(key.end(), cells.begin(), cells.end());
+  }
+  key.emplace_back(seed);
+  return key;
 }
 
 std::vector<Arm> AllArms(const Study& study, const Settings& settings) {

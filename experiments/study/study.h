@@ -59,7 +59,7 @@ Setting ModelSetting(const std::vector<std::string>& models);
 // [schedule] is the option lr.
 const std::vector<Setting>& CommonSettings();
 
-// A respect in which arms differ: a column of every table.
+// A respect in which arms differ, shown in every table.
 struct Axis {
   std::string name, meaning;  // of the column
   std::vector<Choice> choices = {};
@@ -71,7 +71,13 @@ struct Axis {
   std::string help = {};              // of the first of these options
   std::string baseline = {};          // always a value, and the first
   std::optional<Limits> limits = {};  // of the numbers that its options list
+  // Another axis: each of its choices has an option of its own in `options`, in their order.
+  std::string option_by = {};
   std::vector<std::string> (*split)(std::string_view list) = SplitList;
+  // Columns in place of one of the axis's name, and their cells in a training; none: the axis is the
+  // column. Results::OfArm, CompareArms and the tables and figures that studies share need the latter.
+  std::vector<Column> columns = {};
+  std::function<Row(const TrainConfig&)> cells = {};
 };
 
 // Texts by key: {"model.layers", "6"}.
@@ -100,6 +106,7 @@ struct Study {
   Texts help = {};      // of common settings whose own help does not fit
   std::vector<StudyPreset> presets;
   std::vector<Setting> settings = {};
+  Texts before = {};  // Option::before, by option
   std::vector<Axis> axes;
   // Keys that are computed from settings and arm; they are set last.
   std::function<Keys(const Settings&, const Arm&)> computed = {};
@@ -135,10 +142,16 @@ Experiment MakeExperiment(Study study);
 
 // Returns the choice of a text on an axis, with its canonical name. Throws Error with the names.
 Choice ChoiceOf(const Axis& axis, const std::string& text);
-// Returns the canonical names of the values of an axis's first option, each once, the baseline first.
+// Returns the canonical names of the values of an option of an axis, each once, the baseline first.
+std::vector<std::string> ValuesOf(const Axis& axis,
+                                  const Settings& settings,
+                                  const std::string& option);
+// Returns the values of its first option.
 std::vector<std::string> ValuesOf(const Axis& axis, const Settings& settings);
 // Returns the arm of a trial.
 Arm ArmOf(const Study& study, const Trial& trial);
+// Returns the cells that identify the rows of a training: of its arm, then the seed.
+Row KeyOf(const Study& study, const TrainConfig& config, const Arm& arm, uint64_t seed);
 // Returns all combinations of the values of the axes.
 std::vector<Arm> AllArms(const Study& study, const Settings& settings);
 // Returns the configuration of a trial. Throws Error naming the option that sets a wrong value.

@@ -79,6 +79,15 @@ Setting ReadSetting(Node& node) {
           .most = node.Text("most", "")};
 }
 
+std::vector<Column> ReadColumns(Node& node) {
+  std::vector<Column> columns;
+  for (Node& column : node.Tables("columns")) {
+    columns.push_back({column.Text("name"), column.Text("meaning")});
+    column.CheckTaken();
+  }
+  return columns;
+}
+
 // Returns the maker of choices that set one key of `numsim train`.
 std::function<Choice(const std::string&)> OfKey(Node& node) {
   const std::string key = node.Text("key");
@@ -93,14 +102,17 @@ std::function<Choice(const std::string&)> OfKey(Node& node) {
 
 Axis ReadAxis(Node& node, const Functions& functions) {
   Axis axis{.name = node.Text("name"),
-            .meaning = node.Text("meaning"),
+            .meaning = node.Has("columns") ? "" : node.Text("meaning"),
             .choices = ReadChoices(node),
             .joined = node.Flag("joined", false),
             .other = FindIfAny(functions.choices, node, "other"),
             .options = node.Texts("options"),
             .help = node.Text("help", ""),
             .baseline = node.Text("baseline", ""),
-            .limits = ReadLimits(node)};
+            .limits = ReadLimits(node),
+            .option_by = node.Text("option_by", ""),
+            .columns = ReadColumns(node)};
+  if (!axis.columns.empty()) axis.cells = Find(functions.cells, node, "cells");
   if (node.Has("key")) axis.other = OfKey(node);
   const std::string lists = node.Text("lists", "values");
   if (lists == "formats") axis.split = SplitFormatList;
@@ -322,15 +334,6 @@ ProbeSpec ReadProbe(Node& node, const Functions& functions) {
   return Find(probes, node, "measure");
 }
 
-std::vector<Column> ReadColumns(Node& node) {
-  std::vector<Column> columns;
-  for (Node& column : node.Tables("columns")) {
-    columns.push_back({column.Text("name"), column.Text("meaning")});
-    column.CheckTaken();
-  }
-  return columns;
-}
-
 DerivedTable ReadOutcomeTable(Node& node) {
   std::vector<GapColumn> gaps;
   for (Node& gap : node.Tables("gaps")) {
@@ -459,6 +462,7 @@ Study ReadStudy(std::string_view text, std::string_view name, Functions given) {
   study.help = OptionTexts(root.Table("help"));
   study.presets = ReadPresets(root);
   study.settings = ReadEach<Setting>(root, "settings", ReadSetting);
+  study.before = OptionTexts(root.Table("before"));
   study.axes = ReadEach<Axis>(root, "axes", [&](Node& node) { return ReadAxis(node, *functions); });
   study.label = root.Text("label");
   study.arm_text = root.Text("arm");

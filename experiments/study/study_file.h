@@ -17,6 +17,7 @@ using Named = std::map<std::string, T, std::less<>>;
 // The functions that a study file may name.
 struct Functions {
   Named<std::function<Choice(const std::string&)>> choices = {};     // axis: other
+  Named<std::function<Row(const TrainConfig&)>> cells = {};          // axis: cells
   Named<std::function<std::string(const Settings&)>> values = {};    // "$NAME" in arms, scale
   Named<std::function<double(const Frame& run)>> outcomes = {};      // claim: outcome
   Named<std::function<Evidence(const Results&)>> evidence = {};      // claim: evidence

@@ -8,12 +8,6 @@
 namespace numsim::experiments::study {
 namespace {
 
-Row KeyOf(const Arm& arm, uint64_t seed) {
-  Row key(arm.begin(), arm.end());
-  key.emplace_back(seed);
-  return key;
-}
-
 using Probes = std::vector<std::unique_ptr<Probe>>;
 
 bool IsDue(const Trainer& trainer) {
@@ -24,8 +18,9 @@ bool IsDue(const Trainer& trainer) {
 
 }  // namespace
 
-Measurement::Measurement(const Settings& s, const Arm& a, uint64_t of_seed, Trainer& t)
-    : settings(s), arm(a), seed(of_seed), trainer(t), rows(KeyOf(a, of_seed)) {}
+Measurement::Measurement(
+    const Study& study, const Settings& s, const Arm& a, uint64_t of_seed, Trainer& t)
+    : settings(s), arm(a), seed(of_seed), trainer(t), rows(KeyOf(study, t.config(), a, of_seed)) {}
 
 const LossSum& Measurement::Validation() {
   if (validated_ != trainer.steps_taken()) validation_ = trainer.Validate();
@@ -41,7 +36,7 @@ Rows MeasureTraining(const Study& study, const Settings& settings, const Trial& 
   const Arm arm = ArmOf(study, trial);
   const TrainConfig config = ConfigOf(study, settings, arm, trial.seed);
   Trainer trainer(config, OpenData(config.data));
-  Measurement training(settings, arm, trial.seed, trainer);
+  Measurement training(study, settings, arm, trial.seed, trainer);
   Probes probes;
   for (const ProbeSpec& probe : study.probes) probes.push_back(probe.make(training));
   const auto each = [&](void (Probe::*call)(Measurement&)) {

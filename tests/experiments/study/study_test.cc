@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "experiments/runner/settings.h"
+#include "experiments/runner/training_of_row.h"
 #include "experiments/runner/trial_toml.h"
 #include "experiments/study/assemble.h"
 #include "experiments/study/lines.h"
@@ -231,6 +232,17 @@ TEST(StudyOptions, ThatNoRowHasAreRefused) {
   EXPECT_THAT(ErrorOf([&] { MakeExperiment(study); }), HasSubstr("other options than quick"));
 }
 
+TEST(StudyOptions, HaveTheValuesOfOlderResults) {
+  std::string file = kMadeUp;
+  file += "[before]\nlr = \"1e-3\"\n";
+  const Experiment experiment = MakeExperiment(ReadStudy(file, "made-up.toml", {}));
+  EXPECT_EQ(OptionNamed(experiment, "lr").before, "1e-3");
+  EXPECT_EQ(OptionNamed(experiment, "warmup").before, "");
+  Study study = MadeUp();
+  study.before = {{"lrs", "1"}};
+  EXPECT_EQ(ErrorOf([&] { MakeExperiment(study); }), "made-up: before: there is no option lrs");
+}
+
 TEST(StudyChoices, OfNoKeyAndNoOptionAreRefused) {
   const auto message = [](const char* assignment) {
     Study study = MadeUp();
@@ -258,6 +270,89 @@ TEST(StudyArms, AreAllCombinationsOnceInOneOrder) {
                           "clip+decay sgd seed=6",
                           "clip adamw seed=6",
                           "clip sgd seed=6"));
+}
+
+// A third axis, with an option for each optimiser.
+Study WithBatches(const std::string& of_sgd) {
+  Study study = MadeUp();
+  study.axes.push_back({.name = "batch",
+                        .meaning = "examples",
+                        .other =
+                            [](const std::string& text) {
+                              return Choice{text, {"train.batch=$"}};
+                            },
+                        .options = {"batches-adamw", "batches-sgd"},
+                        .option_by = "optimizer"});
+  auto& values = study.presets[0].values;
+  values.insert(values.end(), {{"study.batches-adamw", "2,4,2"}, {"study.batches-sgd", of_sgd}});
+  study.arms = [](const Study& of, const Settings& settings) {
+    std::vector<Arm> arms;
+    for (const char* const optimizer : {"adamw", "sgd"}) {
+      const std::string option = std::string("batches-") + optimizer;
+      for (const std::string& batch : ValuesOf(of.axes[2], settings, option)) {
+        arms.push_back({optimizer, "none", batch});
+      }
+    }
+    return arms;
+  };
+  return study;
+}
+
+TEST(StudyAxes, MayHaveAnOptionForEachChoiceOfAnother) {
+  const Experiment experiment = MakeExperiment(WithBatches("8"));
+  const Settings settings = MakeSettings(experiment, "quick", 0, 1, {});
+  EXPECT_EQ(experiment.trials(settings).size(), 3u);
+  const auto message = [&](const std::string& option) {
+    return ErrorOf([&] {
+      experiment.trials(MakeSettings(experiment, "quick", 0, 1, {{option, "4,1000"}}));
+    });
+  };
+  EXPECT_THAT(message("batches-adamw"), HasSubstr("--batches-adamw: "));
+  EXPECT_THAT(message("batches-sgd"), HasSubstr("--batches-sgd: "));
+  for (const char* const axis : {"optimiser", "clip"}) {  // unknown; has four choices
+    Study study = WithBatches("8");
+    study.axes[2].option_by = axis;
+    EXPECT_THAT(ErrorOf([&] { MakeExperiment(study); }),
+                HasSubstr("made-up: axis batch: option_by"));
+  }
+}
+
+// Of a configuration, in place of the axis.
+TEST(StudyAxes, MayHaveColumnsOfTheirOwn) {
+  std::string file = kMadeUp;
+  const std::string meaning = "meaning = \"parts\"\n";
+  file.replace(file.find(meaning),
+               meaning.size(),
+               "cells = \"parts\"\n"
+               "columns = [{ name = \"norm\", meaning = \"n\" }, { name = \"decay\", meaning = "
+               "\"d\" }]\n");
+  EXPECT_THAT(ErrorOf([&] { ReadStudy(file, "made-up.toml", {}); }), HasSubstr("'parts'"));
+  Functions functions;
+  functions.cells["parts"] = [](const TrainConfig& config) {
+    return Row{config.optimizer.clip_norm, config.optimizer.weight_decay};
+  };
+  Study study = ReadStudy(file, "made-up.toml", functions);
+  study.derived = {
+      {.name = "of-arms", .columns = {{"x", "x"}}, .of_arms = true, .rows = [](const Results&) {
+         return std::vector<Row>();
+       }}};
+  const Experiment experiment = MakeExperiment(study);
+  const Settings settings = MakeSettings(experiment, "quick", 0, 1, {{"clips", "clip+decay"}});
+  const Trial trial = experiment.trials(settings).back();
+  EXPECT_EQ(trial.parameters.at("clip"), "clip+decay");
+  EXPECT_THAT(experiment.rows.key, ElementsAre("optimizer", "norm", "decay", "seed"));
+  const auto texts = [](const Row& row) {
+    std::vector<std::string> cells;
+    for (size_t i = 0; i < 4; ++i) cells.push_back(row.at(i).Text());
+    return cells;
+  };
+  EXPECT_THAT(texts(experiment.rows.trainings(settings, trial).at(0).key),
+              ElementsAre("sgd", "0.5", "0.25", "0"));
+  EXPECT_THAT(texts(experiment.run(settings, trial).at("final").at(0)),
+              ElementsAre("sgd", "0.5", "0.25", "0"));
+  std::vector<std::string> columns;
+  for (const Column& column : experiment.tables.back().columns) columns.push_back(column.name);
+  EXPECT_THAT(columns, ElementsAre("optimizer", "norm", "decay", "x"));
 }
 
 // Keys of choices and of options, and nothing else.
