@@ -14,7 +14,7 @@ VariantFormats SplitFormats(std::string_view text) {
   return formats;
 }
 
-LinearOptions ParseLinearVariant(std::string_view option, std::string_view text) {
+LinearOptions ParseLinearVariant(std::string_view text) {
   try {
     LinearOptions options;
     const size_t colon = std::min(text.find(':'), text.size());
@@ -27,8 +27,15 @@ LinearOptions ParseLinearVariant(std::string_view option, std::string_view text)
     MakeLinearRecipe(options);
     return options;
   } catch (const Error& error) {
-    throw Error::Format(
-        "--{}: '{}' is not KIND[:FORMAT[/GRADIENT_FORMAT]]: {}", option, text, error.what());
+    throw Error::Format("is not KIND[:FORMAT[/GRADIENT_FORMAT]]: {}", error.what());
+  }
+}
+
+LinearOptions ParseLinearVariant(std::string_view option, std::string_view text) {
+  try {
+    return ParseLinearVariant(text);
+  } catch (const Error& error) {
+    throw Error::Format("--{}: '{}' {}", option, text, error.what());
   }
 }
 

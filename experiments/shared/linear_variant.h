@@ -20,7 +20,9 @@ struct VariantFormats {
 VariantFormats SplitFormats(std::string_view text);
 
 // Parses KIND[:FORMAT[/GRADIENT_FORMAT]]. An omitted format stays empty, which selects the kind's
-// default. Throws Error naming `option` when the text is malformed or MakeLinearRecipe rejects it.
+// default. Throws Error "is not KIND...: why" when the text is malformed or MakeLinearRecipe rejects it.
+LinearOptions ParseLinearVariant(std::string_view text);
+// Parses the same as the value of an option, which errors name with the text.
 LinearOptions ParseLinearVariant(std::string_view option, std::string_view text);
 
 }  // namespace numsim::experiments

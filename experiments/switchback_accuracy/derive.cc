@@ -1,6 +1,5 @@
 // The derived tables of `switchback-accuracy`, and the frames of groups and variants.
 #include <cmath>
-#include <functional>
 
 #include "experiments/switchback_accuracy/switchback_accuracy.h"
 
@@ -58,11 +57,6 @@ std::vector<Frame> VariantsIn(const Frame& group) {
   return group.By({"kind", "format", "gradient_format", "layers"});
 }
 
-Variant VariantOf(const Frame& rows) {
-  return {
-      rows.Text("kind"), rows.Text("format"), rows.Text("gradient_format"), rows.Text("layers")};
-}
-
 Frame RowsOf(const Frame& frame, const std::string& variant) {
   const Variant parsed = ParseVariant(variant);
   return frame.Where("kind", parsed.kind)
@@ -82,18 +76,21 @@ Frame UsableGradients(const Frame& gradients) {
   });
 }
 
-void Derive(const Settings&, Tables& tables) {
-  for (const Frame& group : GroupsIn(tables.at(std::string(kFinalTable)))) {
+std::vector<Row> Gaps(const Results& results) {
+  std::vector<Row> rows;
+  for (const Frame& group : GroupsIn(results.Of("final"))) {
     const Frame baseline = RowsOf(group, kBaseline.Text());
-    for (const Frame& rows : VariantsIn(group)) {
-      tables.at(std::string(kGapsTable)).rows.push_back(GapRow(rows, baseline));
-    }
+    for (const Frame& variant : VariantsIn(group)) rows.push_back(GapRow(variant, baseline));
   }
-  for (const Frame& group : GroupsIn(tables.at(std::string(kGradientsTable)))) {
-    for (const Frame& rows : VariantsIn(group)) {
-      tables.at(std::string(kErrorsTable)).rows.push_back(ErrorRow(rows));
-    }
+  return rows;
+}
+
+std::vector<Row> GradientErrors(const Results& results) {
+  std::vector<Row> rows;
+  for (const Frame& group : GroupsIn(results.Of("gradients"))) {
+    for (const Frame& variant : VariantsIn(group)) rows.push_back(ErrorRow(variant));
   }
+  return rows;
 }
 
 }  // namespace numsim::experiments::switchback_accuracy

@@ -1,6 +1,7 @@
 #include "experiments/switchback_accuracy/evidence.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <functional>
@@ -10,8 +11,12 @@
 namespace numsim::experiments::switchback_accuracy {
 namespace {
 
+using study::ArmContrast;
 using Variants = std::vector<std::string>;  // their texts
 
+constexpr const char *kStandard = "standard", *kSwitchback = "switchback:int8",
+                     *kLlmInt8 = "llm-int8:int8";
+constexpr double kDivergesAbove = 420e6;  // parameters
 constexpr const char* kUnlearned = "standard itself diverged or learned nothing";
 // The least accuracy of `standard`, in percent, at which accuracies are compared: twice the 5.9
 // points that LLM.int8() loses in the paper. From less, no layer can lose that much.
@@ -26,7 +31,7 @@ Frame WithLargest(const Frame& frame, std::string_view column) {
 
 // Returns the trainings of the largest size of a model.
 Frame LargestSize(const Tables& tables, const std::string& model) {
-  const Frame rows = tables.at(std::string(kFinalTable));
+  const Frame rows = tables.at("final");
   return WithLargest(rows.Where("model", model), "parameters");
 }
 
@@ -36,10 +41,18 @@ bool HasAll(const Frame& rows, const Variants& variants) {
   });
 }
 
-// Returns the largest group of the first model that was trained with all variants, or no rows.
-Frame GroupWith(const Tables& tables, const Variants& variants) {
-  for (const char* const model : {"clip", "llama"}) {
-    Frame group = LargestGroup(tables, model);
+// Returns the trainings with the most tokens of the largest size of a model; no rows if it was not
+// trained.
+Frame LargestGroup(const Tables& tables, const std::string& model) {
+  return WithLargest(LargestSize(tables, model), "tokens");
+}
+
+// Returns the largest group of the model, or if it is empty, of the first one, that was trained with
+// all variants; or no rows.
+Frame GroupWith(const Tables& tables, const std::string& model, const Variants& variants) {
+  for (const char* const each : {"clip", "llama"}) {
+    if (!model.empty() && model != each) continue;
+    Frame group = LargestGroup(tables, each);
     if (HasAll(group, variants)) return group;
   }
   return LargestGroup(tables, "");
@@ -60,12 +73,15 @@ std::vector<Frame> LadderOf(const Tables& tables, const Variants& variants) {
   return {};
 }
 
-Evidence Lacking(const Variants& variants, const char* where = "") {
-  return NotTestedBecause(
-      fmt::format("no model was trained with {}{}", fmt::join(variants, ", "), where));
+Evidence Lacking(const std::string& model, const Variants& variants, const char* where = "") {
+  return NotTestedBecause(fmt::format("{} was {}trained with {}{}",
+                                      model.empty() ? "no model" : model,
+                                      model.empty() ? "" : "not ",
+                                      fmt::join(variants, ", "),
+                                      where));
 }
 Evidence LackingLadder(const Variants& variants) {
-  return Lacking(variants, " at two numbers of tokens (--batches-clip, --batches-llama)");
+  return Lacking("", variants, " at two numbers of tokens (--batches-clip, --batches-llama)");
 }
 
 std::string LadderText(const std::vector<Frame>& ladder) {
@@ -87,28 +103,52 @@ Frame ArmsFor(const std::vector<Contrast>& contrasts, const Frame& group) {
   return group.Where([](const Frame& row) { return row.Text("kind") != "tensor-wise"; });
 }
 
-OutcomeTable OutcomesIn(const Frame& rows, Quantity quantity) {
-  OutcomeTable table =
-      OutcomesOf(rows, {"kind", "format", "gradient_format", "layers"}, [&](const Frame& row) {
-        if (row.Text("status") != "finished") return kInfinity;
-        return quantity == Quantity::kLoss ? row.Number("valid_loss")
-                                           : 100 * row.Number("zero_shot");
-      });
-  table.arms.clear();
-  for (const Frame& variant : VariantsIn(rows)) table.arms.push_back(VariantOf(variant).Text());
-  return table;
-}
+using Outcome = double (*)(const Frame& run);
 
-Evidence Compare(const Frame& group, Quantity quantity, std::vector<Contrast> contrasts) {
+// Compares variants in the largest group of a model, "" for the first that has them.
+Evidence CompareVariants(const Tables& tables,
+                         const std::string& model,
+                         Outcome outcome,
+                         std::vector<Contrast> contrasts) {
+  Variants variants;
+  for (const Contrast& contrast : contrasts) {
+    for (const auto& arm : contrast) {
+      if (arm.arm != kStandard) variants.push_back(arm.arm);
+    }
+  }
+  const Frame group = GroupWith(tables, model, variants);
+  if (group.Empty()) return Lacking(model, variants);
+  const double accuracy = 100 * RowsOf(group, kStandard).Mean("zero_shot");
+  if (outcome == Accuracy && accuracy < kLeastAccuracy) {
+    return NotTestedBecause(
+        fmt::format("out of reach: the accuracy of standard is {:.3g} %, less than twice the 5.9 "
+                    "points of the paper's failure; train longer",
+                    accuracy));
+  }
   if (!Learned(group)) return NotTestedBecause(kUnlearned);
   Evidence evidence;
-  evidence.outcomes = OutcomesIn(ArmsFor(contrasts, group), quantity);
+  evidence.outcomes = OutcomesOf(
+      ArmsFor(contrasts, group), [](const Frame& run) { return VariantOf(run).Text(); }, outcome);
   evidence.contrasts = std::move(contrasts);
-  evidence.diverged_value = quantity == Quantity::kLoss ? group.Mean("start_loss") : 0;
+  evidence.diverged_value = outcome == Loss ? group.Mean("start_loss") : 0;
   evidence.parameters = group.Number("parameters");
   evidence.measured = GroupText(group);
   return evidence;
 }
+
+// Compares fp8 SwitchBack with standard. The paper's code rounds gradients to E5M2; runs without that
+// variant have E4M3.
+std::function<Evidence(const Results&)> Fp8Matches(const char* model, Outcome outcome) {
+  return [=](const Results& results) {
+    constexpr const char *kFp8 = "switchback:e4m3fn/e5m2", *kE4m3 = "switchback:e4m3fn";
+    const Frame group = LargestGroup(results.tables, model);
+    const bool only_e4m3 = RowsOf(group, kFp8).Empty() && !RowsOf(group, kE4m3).Empty();
+    return CompareVariants(
+        results.tables, model, outcome, {Gap(only_e4m3 ? kE4m3 : kFp8, kStandard)});
+  };
+}
+
+// ---- growth with batch x sequence
 
 // Returns f(a, b) for each seed that both have.
 SeedValues PerSeed(const SeedValues& a,
@@ -133,7 +173,7 @@ SeedValues ErrorsOf(const Tables& tables,
                     const Frame& group,
                     const std::string& variant,
                     const char* column) {
-  Frame rows = RowsOf(UsableGradients(tables.at(std::string(kGradientsTable))), variant);
+  Frame rows = RowsOf(UsableGradients(tables.at("gradients")), variant);
   for (const char* const key : {"model", "size", "tokens"}) {
     rows = rows.Where(key, group.Text(key));
   }
@@ -157,101 +197,99 @@ Evidence RatioOf(const std::string& name,
   return evidence;
 }
 
-}  // namespace
-
-Frame LargestGroup(const Tables& tables, const std::string& model) {
-  return WithLargest(LargestSize(tables, model), "tokens");
-}
-
-Evidence AgainstStandard(const Tables& tables,
-                         const std::string& model,
-                         Quantity quantity,
-                         const std::string& arm) {
-  const Frame group = LargestGroup(tables, model);
-  if (!HasAll(group, {arm})) return NotTestedBecause(model + " was not trained with " + arm);
-  const double accuracy = 100 * RowsOf(group, kStandard).Mean("zero_shot");
-  if (quantity == Quantity::kAccuracy && accuracy < kLeastAccuracy) {
-    return NotTestedBecause(
-        fmt::format("out of reach: the accuracy of standard is {:.3g} %, less than twice the 5.9 "
-                    "points of the paper's failure; train longer",
-                    accuracy));
-  }
-  return Compare(group, quantity, {Gap(arm, kStandard)});
-}
-
-Evidence ComparePairs(const Tables& tables, const std::vector<ArmPair>& pairs) {
-  Variants variants;
-  std::vector<Contrast> contrasts;
-  for (const auto& [arm, reference] : pairs) {
-    variants.insert(variants.end(), {arm, reference});
-    contrasts.push_back(Gap(arm, reference));
-  }
-  const Frame group = GroupWith(tables, variants);
-  return group.Empty() ? Lacking(variants) : Compare(group, Quantity::kLoss, contrasts);
-}
-
-Evidence CompareGrowth(const Tables& tables, const ArmPair& pair, const ArmPair& other) {
-  const Variants variants = {pair.first, pair.second, other.first, other.second};
-  const Frame group = LargestGroup(tables, "llama");
-  if (!HasAll(group, variants)) {
-    return NotTestedBecause(
-        fmt::format("llama was not trained with {}", fmt::join(variants, ", ")));
-  }
-  return Compare(group,
-                 Quantity::kLoss,
-                 {{{pair.first, 1}, {pair.second, -1}, {other.first, -1}, {other.second, 1}}});
-}
-
-Evidence GapGrowth(const Tables& tables, const std::string& variant) {
-  const std::vector<Frame> ladder = LadderOf(tables, {variant});
-  if (ladder.empty()) return LackingLadder({variant});
+Evidence GapGrowth(const Results& results) {
+  const std::vector<Frame> ladder = LadderOf(results.tables, {kLlmInt8});
+  if (ladder.empty()) return LackingLadder({kLlmInt8});
   const Frame &few = ladder[0], &many = ladder[1];
   if (!Learned(few) || !Learned(many)) return NotTestedBecause(kUnlearned);
   const SeedValues growth =
-      PerSeed(LossGaps(many, variant), LossGaps(few, variant), std::minus<>());
+      PerSeed(LossGaps(many, kLlmInt8), LossGaps(few, kLlmInt8), std::minus<>());
   Evidence evidence = AgainstReference("growth of the gap", growth, 0);
   evidence.parameters = many.Number("parameters");
   evidence.measured = LadderText(ladder);
   return evidence;
 }
 
-Evidence NoiseGrowth(const Tables& tables, const std::string& variant) {
-  const std::vector<Frame> ladder = LadderOf(tables, {variant});
-  if (ladder.empty()) return LackingLadder({variant});
+Evidence NoiseGrowth(const Results& results) {
+  const std::vector<Frame> ladder = LadderOf(results.tables, {kLlmInt8});
+  if (ladder.empty()) return LackingLadder({kLlmInt8});
   return RatioOf("growth of own_error",
-                 ErrorsOf(tables, ladder[1], variant, "own_error"),
-                 ErrorsOf(tables, ladder[0], variant, "own_error"),
+                 ErrorsOf(results.tables, ladder[1], kLlmInt8, "own_error"),
+                 ErrorsOf(results.tables, ladder[0], kLlmInt8, "own_error"),
                  LadderText(ladder) + ", own errors");
 }
 
-Evidence NoiseGrowthRatio(const Tables& tables, const ArmPair& pair) {
-  const std::vector<Frame> ladder = LadderOf(tables, {pair.first, pair.second});
-  if (ladder.empty()) return LackingLadder({pair.first, pair.second});
-  for (const auto& [seed, error] : ErrorsOf(tables, ladder[0], pair.second, "own_error")) {
+Evidence NoiseGrowthRatio(const Results& results) {
+  const std::vector<Frame> ladder = LadderOf(results.tables, {kLlmInt8, kSwitchback});
+  if (ladder.empty()) return LackingLadder({kLlmInt8, kSwitchback});
+  const auto errors = [&](size_t place, const char* variant) {
+    return ErrorsOf(results.tables, ladder[place], variant, "own_error");
+  };
+  for (const auto& [seed, error] : errors(0, kSwitchback)) {
     if (error == 0) {
-      return NotTestedBecause("the weight gradient of " + pair.second +
-                              " has no error of its own with operands stored in 16 bits "
-                              "(--storage)");
+      return NotTestedBecause(fmt::format(
+          "the weight gradient of {} has no error of its own with operands stored in 16 bits "
+          "(--storage)",
+          kSwitchback));
     }
   }
-  const auto growth = [&](const std::string& variant) {
-    return PerSeed(ErrorsOf(tables, ladder[1], variant, "own_error"),
-                   ErrorsOf(tables, ladder[0], variant, "own_error"),
-                   std::divides<>());
+  const auto growth = [&](const char* variant) {
+    return PerSeed(errors(1, variant), errors(0, variant), std::divides<>());
   };
   return RatioOf("ratio of growths",
-                 growth(pair.first),
-                 growth(pair.second),
+                 growth(kLlmInt8),
+                 growth(kSwitchback),
                  LadderText(ladder) + ", growths to");
 }
 
-Evidence ErrorRatio(const Tables& tables, const ArmPair& pair) {
-  const Frame group = GroupWith(tables, {pair.first, pair.second});
-  if (group.Empty()) return Lacking({pair.first, pair.second});
-  return RatioOf(pair.first + " over " + pair.second,
-                 ErrorsOf(tables, group, pair.first, "error"),
-                 ErrorsOf(tables, group, pair.second, "error"),
+Evidence ErrorRatio(const Results& results) {
+  const Frame group = GroupWith(results.tables, "", {kLlmInt8, kSwitchback});
+  if (group.Empty()) return Lacking("", {kLlmInt8, kSwitchback});
+  return RatioOf(fmt::format("{} over {}", kLlmInt8, kSwitchback),
+                 ErrorsOf(results.tables, group, kLlmInt8, "error"),
+                 ErrorsOf(results.tables, group, kSwitchback, "error"),
                  GroupText(group) + ", errors");
+}
+
+}  // namespace
+
+double Loss(const Frame& run) {
+  return run.Text("status") == "finished" ? run.Number("valid_loss") : kInfinity;
+}
+double Accuracy(const Frame& run) {
+  return run.Text("status") == "finished" ? 100 * run.Number("zero_shot") : kInfinity;
+}
+
+Evidence Compare(const Results& results,
+                 const study::ClaimRow& claim,
+                 const std::vector<ArmContrast>& contrasts) {
+  const auto& outcome = claim.outcome ? claim.outcome : results.study.common.outcome;
+  std::vector<Contrast> of_variants;
+  for (const ArmContrast& contrast : contrasts) {
+    Contrast& variants = of_variants.emplace_back();
+    for (const auto& [arm, weight] : contrast) variants.push_back({arm[kVariant], weight});
+  }
+  return CompareVariants(results.tables,
+                         contrasts.front().front().first[kModel],
+                         *outcome.target<Outcome>(),
+                         std::move(of_variants));
+}
+
+std::string OutOfReach(const Results& results) {
+  const Frame group = LargestGroup(results.tables, "clip");
+  if (group.Empty()) return "no CLIP was trained (--models)";
+  const double parameters = group.Number("parameters");
+  if (parameters > kDivergesAbove) return "";
+  return fmt::format("out of reach: {:.3g} million parameters", parameters / 1e6);
+}
+
+study::Named<std::function<Evidence(const Results&)>> EvidenceFunctions() {
+  return {{"fp8-of-clip", Fp8Matches("clip", Accuracy)},
+          {"fp8-of-llama", Fp8Matches("llama", Loss)},
+          {"gap-growth", GapGrowth},
+          {"noise-growth", NoiseGrowth},
+          {"noise-growth-ratio", NoiseGrowthRatio},
+          {"error-ratio", ErrorRatio}};
 }
 
 }  // namespace numsim::experiments::switchback_accuracy

@@ -255,15 +255,14 @@ Figure ErrorFigure(const Frame& errors) {
 
 }  // namespace
 
-std::vector<Figure> Figures(const Settings&, const Tables& tables) {
-  const Frame gaps = tables.at(std::string(kGapsTable));
-  std::vector<Figure> figures = {LossFigure(tables.at(std::string(kCurvesTable)))};
-  for (Figure& figure : std::vector<Figure>{SizeFigure(gaps),
-                                            TokensFigure(gaps),
-                                            ErrorFigure(tables.at(std::string(kErrorsTable)))}) {
-    if (!figure.panels.empty()) figures.push_back(std::move(figure));
-  }
-  return figures;
+study::Named<std::function<Figure(const Results&)>> Figures() {
+  const auto of = [](const char* table, Figure (*draw)(const Frame&)) {
+    return [=](const Results& results) { return draw(results.Of(table)); };
+  };
+  return {{"loss", of("curves", LossFigure)},
+          {"gap-size", of("gaps", SizeFigure)},
+          {"gap-tokens", of("gaps", TokensFigure)},
+          {"gradient", of("gradient_errors", ErrorFigure)}};
 }
 
 }  // namespace numsim::experiments::switchback_accuracy

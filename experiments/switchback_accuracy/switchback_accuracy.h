@@ -7,21 +7,21 @@
 #include <string_view>
 #include <vector>
 
-#include "experiments/runner/experiment.h"
-#include "experiments/shared/training.h"
+#include "experiments/study/study.h"
+#include "experiments/study/study_file.h"
 #include "numsim/config/config.h"
 
 namespace numsim::experiments {
 
+study::Study SwitchbackAccuracyStudy();
 Experiment SwitchbackAccuracy();
 
 namespace switchback_accuracy {
 
-inline constexpr std::string_view kCurvesTable = "curves";
-inline constexpr std::string_view kGradientsTable = "gradients";
-inline constexpr std::string_view kFinalTable = "final";
-inline constexpr std::string_view kGapsTable = "gaps";
-inline constexpr std::string_view kErrorsTable = "gradient_errors";
+using study::Results;
+
+// The places of the axes in an arm.
+enum Place : size_t { kModel, kSize, kBatch, kVariant };
 
 // The linear layers that a variant quantises.
 inline constexpr const char* kBlockLayers = "blocks";  // those of transformer blocks, as the paper
@@ -42,26 +42,16 @@ struct Variant {
 };
 inline const Variant kBaseline{"standard", "bf16", "bf16"};
 
-// Parses KIND[:FORMAT[/GRADIENT_FORMAT]][+all]. Throws Error naming --variants.
+// Parses KIND[:FORMAT[/GRADIENT_FORMAT]][+all]. Throws Error that says what is wrong.
 Variant ParseVariant(const std::string& text);
-// Returns the variants of --variants, each once, baseline first. Throws Error naming the option.
-std::vector<Variant> VariantsOf(const Settings& settings);
+study::Choice VariantChoice(const std::string& text);
+// Return the variant of a training, and that of the first row.
+Variant VariantOf(const TrainConfig& config);
+Variant VariantOf(const Frame& rows);
 
 // Returns the precision within which variants are compared: "int8", "fp8" for 8-bit floating-point
 // formats, otherwise the name of the format.
 std::string Precision(const Variant& variant);
-
-// A training without its seed.
-struct Training {
-  ModelKind model = ModelKind::kLlama;
-  ModelSize size;
-  size_t batch = 0;  // number of images or sequences
-  Variant variant;
-};
-// Returns the training of a trial.
-Training TrainingOf(const Trial& trial);
-// Returns the configuration of a training; `seed` is the seed of weights and batches.
-TrainConfig ConfigOf(const Settings& settings, const Training& training, uint64_t seed);
 
 // Returns the inner dimension of the weight gradient of a linear layer, which is its number of rows
 // in a step. Requires a configuration that fits its data.
@@ -72,31 +62,24 @@ size_t Tokens(const TrainConfig& config);
 
 // Returns the precision with only the operands of the weight gradient changed to fp32. Forward and
 // input gradient keep the bits that they have under `precision`, so a difference between the weight
-// gradients of both is the error of the weight-gradient GEMM itself. Requires a `precision` from
-// ConfigOf.
+// gradients of both is the error of the weight-gradient GEMM itself. Requires a `precision` of a
+// training.
 LinearPrecision WithExactWeightGradient(const LinearPrecision& precision);
 
 // Returns true if gradients are compared with a float64 run before the step after `steps` steps: at
 // --shadow-steps steps, which are spread evenly over the training after its warm-up.
 bool IsShadowStep(const Settings& settings, uint64_t steps);
 
-// Returns the trials over models, sizes, batches, variants and seeds, where seeds vary fastest.
-// Throws Error naming a bad option.
-std::vector<Trial> Trials(const Settings& settings);
-// Returns the training of a trial as RowsOfTrainings::trainings.
-std::vector<TrainingOfRow> TrainingsOf(const Settings& settings, const Trial& trial);
-Rows Measure(const Settings& settings, const Trial& trial);
-void Derive(const Settings& settings, Tables& tables);
-std::vector<Figure> Figures(const Settings& settings, const Tables& tables);
-std::vector<ClaimSpec> Claims();
-std::string Notes(const Settings& settings, const Tables& tables);
+study::ProbeSpec Gradients();
+// Return the rows of the derived tables.
+std::vector<Row> Gaps(const Results& results);
+std::vector<Row> GradientErrors(const Results& results);
+study::Named<std::function<Figure(const Results&)>> Figures();
 
 // Return the frames of the groups of a table (model, size and tokens), and of the variants of a
 // group. Rows of a group differ only in variant and seed, so that they can be compared.
 std::vector<Frame> GroupsIn(const Frame& frame);
 std::vector<Frame> VariantsIn(const Frame& group);
-// Returns the variant of the first row.
-Variant VariantOf(const Frame& rows);
 // Returns the rows of a variant, which is given as text.
 Frame RowsOf(const Frame& frame, const std::string& variant);
 // Returns the group of the first row as text: "llama 2x64, 16384 tokens".

@@ -305,7 +305,7 @@ TEST_F(SwitchbackClaims, NotesNameTheModelsThatWereTrained) {
   AddBaseline(Clip(64, "12x64"), {{"parameters", "777"}});
   AddBaseline(Clip(128, "12x64"), {{"parameters", "777"}});
   AddBaseline(Llama(64), {{"parameters", "333"}});
-  EXPECT_THAT(Notes(results_.settings(), results_.Finish()),
+  EXPECT_THAT(results_.experiment().notes(results_.settings(), results_.Finish()),
               HasSubstr("Trained: clip 12x64 (777 parameters), llama 2x64 (333 parameters)."));
 }
 

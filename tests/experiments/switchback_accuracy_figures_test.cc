@@ -57,7 +57,9 @@ class SwitchbackFigures : public SwitchbackTables {
     }
   }
 
-  std::vector<Figure> All() { return Figures(results_.settings(), results_.Finish()); }
+  std::vector<Figure> All() {
+    return results_.experiment().figures(results_.settings(), results_.Finish());
+  }
   Figure FigureOf(const std::string& name) {
     for (const Figure& figure : All()) {
       if (figure.name == name) return figure;

@@ -1,4 +1,4 @@
-// The experiment `switchback-accuracy`: variants, options, configurations, one training.
+// The experiment `switchback-accuracy`: variants, arms, weight gradients, one training.
 #include "experiments/switchback_accuracy/switchback_accuracy.h"
 
 #include <gmock/gmock.h>
@@ -23,8 +23,6 @@ namespace numsim::experiments::switchback_accuracy {
 namespace {
 
 using ::testing::HasSubstr;
-using ::testing::Not;
-using ::testing::StartsWith;
 
 using Overrides = std::map<std::string, std::string>;
 
@@ -40,11 +38,12 @@ Settings SettingsWith(const Overrides& overrides, int seeds = 1) {
 }
 
 std::vector<std::string> VariantTexts(const std::string& variants) {
-  std::vector<std::string> texts;
-  for (const Variant& variant : VariantsOf(SettingsWith({{"variants", variants}}))) {
-    texts.push_back(variant.Text());
-  }
-  return texts;
+  return study::ValuesOf(SwitchbackAccuracyStudy().axes[kVariant],
+                         SettingsWith({{"variants", variants}}));
+}
+
+TrainConfig ConfigOf(const Settings& settings, const study::Arm& arm, uint64_t seed = 0) {
+  return study::ConfigOf(SwitchbackAccuracyStudy(), settings, arm, seed);
 }
 
 TEST(SwitchbackVariants, BeginWithStandardAndAreThereOnce) {
@@ -66,56 +65,32 @@ TEST(SwitchbackVariants, ShowTheirGradientFormatUnlessItIsTheUsualOne) {
 }
 
 TEST(SwitchbackVariants, MayHaveCustomFormatsWithCommas) {
-  const std::string text = "switchback:e4m3:inf=none,nan=none,bias=9/e5m2";
-  const auto variants = VariantsOf(SettingsWith({{"variants", text + ",switchback:int8"}}));
-  ASSERT_EQ(variants.size(), 3u);
-  EXPECT_EQ(variants[1].format, ParseFormat("e4m3:inf=none,nan=none,bias=9").name);
-  EXPECT_NE(variants[1].format.find(','), std::string::npos) << variants[1].format;
-  EXPECT_EQ(ParseVariant(variants[1].Text()), variants[1]);
-  EXPECT_EQ(variants[1].gradient_format, "e5m2");
-  EXPECT_EQ(Precision(variants[1]), "fp8");
-  EXPECT_EQ(variants[2].Text(), "switchback:int8");
+  const auto texts = VariantTexts("switchback:e4m3:inf=none,nan=none,bias=9/e5m2,switchback:int8");
+  ASSERT_EQ(texts.size(), 3u);
+  const Variant variant = ParseVariant(texts[1]);
+  EXPECT_EQ(variant.format, ParseFormat("e4m3:inf=none,nan=none,bias=9").name);
+  EXPECT_NE(variant.format.find(','), std::string::npos) << variant.format;
+  EXPECT_EQ(variant.Text(), texts[1]);
+  EXPECT_EQ(variant.gradient_format, "e5m2");
+  EXPECT_EQ(Precision(variant), "fp8");
+  EXPECT_EQ(texts[2], "switchback:int8");
 }
 
-TEST(SwitchbackVariants, TextsReadBack) {
-  const Experiment experiment = SwitchbackAccuracy();
-  for (const Preset& preset : experiment.presets) {
-    const Settings settings = MakeSettings(experiment, preset.name, 0, 1, {});
-    for (const Variant& variant : VariantsOf(settings)) {
-      EXPECT_EQ(ParseVariant(variant.Text()), variant) << variant.Text();
-    }
+// From the configuration of a trial, from its text, and from the rows that are written.
+TEST(SwitchbackVariants, ReadBack) {
+  for (const char* const text : {"standard",
+                                 "switchback:int8",
+                                 "llm-int8:int8+all",
+                                 "switchback:e4m3fn/e5m2+all",
+                                 "tensor-wise:e4m3fn/e4m3fn",
+                                 "tensor-wise:bnb-e4m3/bnb-e5m2",
+                                 "mx:e4m3fn"}) {
+    const Variant variant = ParseVariant(text);
+    EXPECT_EQ(variant.Text(), text);
+    EXPECT_EQ(VariantOf(ConfigOf(SettingsWith({}), {"llama", "2x64", "4", text})), variant) << text;
   }
   EXPECT_EQ(ParseVariant("llm-int8+all").Text(), "llm-int8:int8+all");
-  EXPECT_EQ(ParseVariant("switchback:e4m3fn/e5m2+all").Text(), "switchback:e4m3fn/e5m2+all");
   EXPECT_EQ(ParseVariant("standard+all"), kBaseline);  // nothing is quantised anyway
-}
-
-TEST(SwitchbackPresets, HaveWhatTheClaimsAreAbout) {
-  const Experiment experiment = SwitchbackAccuracy();
-  std::vector<std::string> names;
-  for (const Preset& preset : experiment.presets) {
-    names.push_back(preset.name);
-    EXPECT_GE(preset.seeds, 3) << preset.name;
-    const Settings settings = MakeSettings(experiment, preset.name, 0, preset.seeds, {});
-    std::set<std::string> texts;
-    for (const Variant& variant : VariantsOf(settings)) texts.insert(variant.Text());
-    for (const char* const text : {"standard",
-                                   "switchback:int8",
-                                   "llm-int8:int8",
-                                   "tensor-wise:int8",
-                                   "switchback:e4m3fn/e5m2",
-                                   "tensor-wise:e4m3fn/e5m2"}) {
-      EXPECT_TRUE(texts.contains(text)) << preset.name << ": " << text;
-    }
-    if (preset.name == "quick") continue;
-    for (const char* const text : {"switchback-m:int8",
-                                   "switchback-q:int8",
-                                   "switchback:bnb-e4m3/bnb-e5m2",
-                                   "tensor-wise:bnb-e4m3/bnb-e5m2"}) {
-      EXPECT_TRUE(texts.contains(text)) << preset.name << ": " << text;
-    }
-  }
-  EXPECT_EQ(names, (std::vector<std::string>{"quick", "small", "paper"}));
 }
 
 TEST(SwitchbackTrials, AreEveryTrainingWithEverySeed) {
@@ -126,10 +101,9 @@ TEST(SwitchbackTrials, AreEveryTrainingWithEverySeed) {
   EXPECT_EQ(trials[3].label, "clip 1x32 batch=4 switchback:int8+all seed=1");
   EXPECT_EQ(trials[17].label, "llama 1x32 batch=3 llm-int8:int8+all seed=1");
   EXPECT_GT(trials[17].cost, trials[6].cost);
-  std::set<std::string> labels;
-  for (const Trial& trial : trials) EXPECT_TRUE(labels.insert(trial.label).second) << trial.label;
 }
 
+// Of an option for each model, that of the model; the options of both are checked.
 TEST(SwitchbackTrials, NameBadOptions) {
   const auto message_of = [](const std::string& option, const std::string& value) {
     const Overrides overrides = With(kTiny, option, value);
@@ -147,6 +121,8 @@ TEST(SwitchbackTrials, NameBadOptions) {
       {"variants", "standard:bf16"},
       {"variants", "switchforth:int8"},
       {"variants", "switchback:int8,,llm-int8:int8"},
+      {"variants", "switchback:int8+some"},
+      {"variants", "+all"},
       {"sizes-clip", "32"},
       {"sizes-clip", "1x32,1x32"},
       {"sizes-llama", "1x33"},  // a head of 33 cannot be rotated
@@ -154,106 +130,53 @@ TEST(SwitchbackTrials, NameBadOptions) {
       {"batches-clip", "4,200"},  // no batch of validation
       {"batches-llama", "2,4096"},
       {"batches-llama", "2,2"},
-      {"patch", "7"},
-      {"image", "15"},
-      {"context", "8192"},
-      {"variants", "switchback:int8+some"},
-      {"variants", "+all"},
+      {"shapes-size", "1"},
       {"captions", "/nowhere"},
       {"text", "/nowhere.txt"},
-      {"shapes-size", "1"},
-      {"text-size", "1"},
-      {"steps", "9"},
       {"lr-clip", "0"},
       {"lr-llama", "x"},
-      {"warmup", "11"},
-      {"epsilon", "0"},
-      {"beta2", "1"},
-      {"final-lr", "2"},
-      {"patch-dropout", "1"},
-      {"weight-decay", "-1"},
       {"clip", "-1"},
-      {"valid-batches", "0"},
-      {"records", "11"},
       {"shadow-steps", "11"},
       {"shadow-seeds", "x"}};
   for (const auto& [option, value] : bad) {
     const std::string message = message_of(option, value);
     const bool is_path = value.starts_with("/");
     EXPECT_THAT(message, HasSubstr(is_path ? value : "--" + option)) << option << " " << value;
-    EXPECT_THAT(message, Not(HasSubstr("\n")));
   }
 }
 
-TEST(SwitchbackConfig, IsThePapersByDefault) {
-  const TrainConfig clip = ConfigOf(SettingsWith({}), {ModelKind::kClip, {2, 64}, 8, kBaseline}, 0);
-  EXPECT_EQ(clip.optimizer.kind, OptimizerKind::kStableAdamW);
-  EXPECT_EQ(clip.optimizer.epsilon, 1e-6);
-  EXPECT_EQ(clip.optimizer.beta1, 0.9);
-  EXPECT_EQ(clip.optimizer.beta2, 0.99);
-  EXPECT_EQ(clip.optimizer.clip_norm, 0);
-  EXPECT_EQ(clip.schedule.final, 0);
-  EXPECT_EQ(clip.model.patch_dropout, 0.5);
-  EXPECT_EQ(clip.storage.activations.name, "bf16");
-  EXPECT_TRUE(clip.linear.first_last_high);
-}
-
 TEST(SwitchbackConfig, TakesTheOptionsOfItsModel) {
-  const Settings settings = SettingsWith({{"patch", "16"},
-                                          {"image", "48"},
-                                          {"context", "24"},
+  const Settings settings = SettingsWith({{"image", "48"},
                                           {"lr-clip", "0.25"},
                                           {"lr-llama", "0.5"},
-                                          {"steps", "70"},
-                                          {"warmup", "7"},
-                                          {"epsilon", "1e-5"},
-                                          {"beta2", "0.9"},
-                                          {"final-lr", "0.25"},
-                                          {"optimizer", "adamw"},
                                           {"patch-dropout", "0.75"},
-                                          {"storage", "fp16"},
-                                          {"weight-decay", "0.3"},
                                           {"clip", "2"},
-                                          {"valid-batches", "3"},
                                           {"shapes-size", "777"},
-                                          {"text", "some.txt"}});
-  const Variant variant = ParseVariant("tensor-wise:e4m3fn");
-  const TrainConfig clip = ConfigOf(settings, {ModelKind::kClip, {3, 64}, 5, variant}, 42);
+                                          {"text", "/some.txt"}});
+  const TrainConfig clip = ConfigOf(settings, {"clip", "3x64", "5", "tensor-wise:e4m3fn"}, 42);
   EXPECT_EQ(clip.model.kind, ModelKind::kClip);
   EXPECT_EQ(clip.model.layers, 3u);
   EXPECT_EQ(clip.model.width, 64u);
-  EXPECT_EQ(clip.model.patch, 16u);
+  EXPECT_EQ(clip.model.heads, 2u);
   EXPECT_EQ(clip.data.kind, DataKind::kGeneratedShapes);
   EXPECT_EQ(clip.data.size, 777u);
   EXPECT_EQ(clip.data.image, 48u);
   EXPECT_EQ(clip.train.batch, 5u);
-  EXPECT_EQ(clip.train.steps, 70u);
   EXPECT_EQ(clip.train.seed, 42u);
-  EXPECT_EQ(clip.train.valid_batches, 3u);
   EXPECT_EQ(clip.schedule.peak, 0.25);
-  EXPECT_EQ(clip.schedule.warmup, 7u);
-  EXPECT_EQ(clip.optimizer.epsilon, 1e-5);
-  EXPECT_EQ(clip.optimizer.beta2, 0.9);
-  EXPECT_EQ(clip.optimizer.kind, OptimizerKind::kAdamW);
-  EXPECT_EQ(clip.schedule.final, 0.25);
   EXPECT_EQ(clip.model.patch_dropout, 0.75);
-  EXPECT_EQ(clip.storage.activations.name, "fp16");
-  EXPECT_EQ(clip.storage.gradients.name, "fp16");
-  EXPECT_EQ(clip.optimizer.weight_decay, 0.3);
   EXPECT_EQ(clip.optimizer.clip_norm, 2);
   EXPECT_EQ(clip.linear.all.kind, "tensor-wise");
   EXPECT_EQ(clip.linear.all.format, "e4m3fn");
   EXPECT_EQ(clip.linear.all.gradient_format, "e5m2");
   EXPECT_EQ(clip.linear.all.high_precision, "bf16");
   EXPECT_TRUE(clip.linear.first_last_high);
-  const TrainConfig llama = ConfigOf(settings, {ModelKind::kLlama, {2, 32}, 6, kBaseline}, 0);
-  EXPECT_EQ(llama.model.context, 24u);
+  const TrainConfig llama = ConfigOf(settings, {"llama", "2x32", "6", "llm-int8:int8+all"});
   EXPECT_EQ(llama.schedule.peak, 0.5);
+  EXPECT_EQ(llama.model.patch_dropout, 0);
   EXPECT_EQ(llama.data.kind, DataKind::kText);
-  EXPECT_EQ(llama.data.path, "some.txt");
-  EXPECT_EQ(llama.linear.all.kind, "standard");
-  EXPECT_FALSE(ConfigOf(settings, {ModelKind::kLlama, {2, 32}, 6, ParseVariant("llm-int8+all")}, 0)
-                   .linear.first_last_high);
+  EXPECT_EQ(llama.data.path, "/some.txt");
+  EXPECT_FALSE(llama.linear.first_last_high);
 }
 
 // 12 steps after a warm-up of 4.
@@ -290,9 +213,8 @@ TEST(SwitchbackConfig, InnerDimensionsAreRowsOfTheLayers) {
 }
 
 // A trainer after a few steps.
-std::unique_ptr<Trainer> Trained(ModelKind model, const Variant& variant) {
-  const Settings settings = SettingsWith(kTiny);
-  const TrainConfig config = ConfigOf(settings, {model, {1, 32}, 4, variant}, 1);
+std::unique_ptr<Trainer> Trained(const std::string& model, const std::string& variant) {
+  const TrainConfig config = ConfigOf(SettingsWith(kTiny), {model, "1x32", "4", variant}, 1);
   auto trainer = std::make_unique<Trainer>(config, OpenData(config.data));
   for (int i = 0; i < 3; ++i) trainer->Step();
   return trainer;
@@ -301,19 +223,18 @@ std::unique_ptr<Trainer> Trained(ModelKind model, const Variant& variant) {
 // Every gradient but those of linear weights is made by forward products and input gradients alone.
 TEST(SwitchbackConfig, ExactWeightGradientsChangeNothingElse) {
   struct Case {
-    ModelKind model;
-    const char* variant;
+    const char *model, *variant;
   };
-  for (const Case& c : {Case{ModelKind::kLlama, "standard"},
-                        Case{ModelKind::kLlama, "switchback:int8+all"},
-                        Case{ModelKind::kLlama, "switchback-m:int8"},
-                        Case{ModelKind::kLlama, "switchback-q:e4m3fn+all"},
-                        Case{ModelKind::kLlama, "tensor-wise:bnb-e4m3/bnb-e5m2+all"},
-                        Case{ModelKind::kLlama, "te-hybrid+all"},
-                        Case{ModelKind::kLlama, "mx+all"},
-                        Case{ModelKind::kClip, "switchback-m:int8+all"},
-                        Case{ModelKind::kClip, "llm-int8:int8"}}) {
-    const auto trainer = Trained(c.model, ParseVariant(c.variant));
+  for (const Case& c : {Case{"llama", "standard"},
+                        Case{"llama", "switchback:int8+all"},
+                        Case{"llama", "switchback-m:int8"},
+                        Case{"llama", "switchback-q:e4m3fn+all"},
+                        Case{"llama", "tensor-wise:bnb-e4m3/bnb-e5m2+all"},
+                        Case{"llama", "te-hybrid+all"},
+                        Case{"llama", "mx+all"},
+                        Case{"clip", "switchback-m:int8+all"},
+                        Case{"clip", "llm-int8:int8"}}) {
+    const auto trainer = Trained(c.model, c.variant);
     const StepReplay replay(*trainer);
     const ReplayPrecision own = PrecisionOf(trainer->config());
     ReplayPrecision exact = own;
@@ -335,7 +256,7 @@ Tables Trained(const std::string& model, const std::string& variant, const Overr
       .label = "",
       .seed = 0,
       .parameters = {{"model", model}, {"size", "1x32"}, {"batch", "4"}, {"variant", variant}}};
-  const Rows rows = Measure(SettingsWith(overrides), trial);
+  const Rows rows = SwitchbackAccuracy().run(SettingsWith(overrides), trial);
   Tables tables;
   for (const TableSpec& spec : SwitchbackAccuracy().tables) {
     if (spec.derived) continue;
@@ -354,7 +275,10 @@ TEST(SwitchbackTraining, RecordsCurvesAndWhatCameOut) {
   EXPECT_EQ(curves.Number(1, "step"), 5);
   EXPECT_EQ(curves.Number(2, "step"), 10);
   EXPECT_EQ(curves.Text(0, "tokens"), "20");  // 4 images of 4 patches and a class token
+  EXPECT_EQ(curves.Text(0, "kind"), "switchback");
   EXPECT_EQ(curves.Text(0, "format"), "int8");
+  EXPECT_EQ(curves.Text(0, "gradient_format"), "int8");
+  EXPECT_EQ(curves.Text(0, "layers"), "blocks");
   const Table& final_table = tables.at("final");
   ASSERT_EQ(final_table.rows.size(), 1u);
   EXPECT_EQ(final_table.Number(0, "start_loss"), curves.Number(0, "loss"));
@@ -414,55 +338,10 @@ TEST(SwitchbackTraining, DivergenceIsARowAndNotAnError) {
   EXPECT_EQ(tables.at("final").Text(0, "zero_shot"), "nan");
 }
 
-TEST(SwitchbackRun, IsTheSameOnAnyNumberOfThreads) {
-  const int before = ThreadCount();
-  const TemporaryDirectory directory;
-  std::map<std::string, std::string> files[2];
-  for (const int threads : {1, 3}) {
-    SetThreadCount(threads);
-    const auto out = directory.Path() / std::to_string(threads);
-    RunWithoutFigures(SwitchbackAccuracy(), SettingsWith(kTiny, 2), out);
-    for (const char* const name :
-         {"curves.csv", "gradients.csv", "final.csv", "gaps.csv", "gradient_errors.csv"}) {
-      files[threads / 2][name] = Bytes(out / name);
-      EXPECT_FALSE(files[threads / 2][name].empty()) << name;
-    }
-    files[threads / 2]["summary"] = Bytes(out / "summary.txt");
-  }
-  SetThreadCount(before);
-  EXPECT_EQ(files[0], files[1]);
-}
-
-TEST(SwitchbackRun, HasTheTrainingsOfOneVariantAfterTheOther) {
-  const TemporaryDirectory directory;
-  const auto out = directory.Path() / "out";
-  RunWithoutFigures(SwitchbackAccuracy(), SettingsWith(kTiny, 2), out);
-  EXPECT_THAT(Bytes(out / "final.csv"),
-              StartsWith("model,size,tokens,kind,format,gradient_format,layers,seed,parameters,"
-                         "status,steps,start_loss,train_loss,valid_loss,zero_shot\n"));
-  EXPECT_THAT(Bytes(out / "gradients.csv"),
-              StartsWith("model,size,tokens,kind,format,gradient_format,layers,seed,step,layer,"
-                         "inner,error,own_error,cosine\n"));
-  const Table table = ReadCsv(out / "final.csv");
-  std::vector<std::string> rows, expected;
-  for (size_t r = 0; r < table.rows.size(); ++r) {
-    rows.push_back(CellsOf(
-        table,
-        r,
-        {"model", "size", "tokens", "kind", "format", "gradient_format", "layers", "seed"}));
-  }
-  for (const std::string model : {"clip 1x32 20 ", "llama 1x32 32 "}) {
-    for (const std::string variant :
-         {"standard bf16 bf16 blocks", "switchback int8 int8 all", "llm-int8 int8 int8 all"}) {
-      for (const char* const seed : {" 0", " 1"}) expected.push_back(model + variant + seed);
-    }
-  }
-  EXPECT_EQ(rows, expected);
-}
-
 TEST(SwitchbackAccuracy, StopsChangeNothing) {
   const Settings settings = SettingsWith(kTiny);
-  ExpectStopsChangeNothing(SwitchbackAccuracy(), settings, Trials(settings).front());
+  const Experiment experiment = SwitchbackAccuracy();
+  ExpectStopsChangeNothing(experiment, settings, experiment.trials(settings).front());
 }
 
 }  // namespace
