@@ -40,15 +40,6 @@ Choice DataChoice(const std::string& text) {
   throw Error("expected new, jump:F, constant:F or contrast:F");
 }
 
-Choice SizeChoice(const std::string& text) {
-  ModelConfig model;
-  SetSize(ParseSize("sizes", text), model);
-  return {text,
-          {fmt::format("model.layers={}", model.layers),
-           fmt::format("model.width={}", model.width),
-           fmt::format("model.heads={}", model.heads)}};
-}
-
 Choice Beta2Choice(const std::string& text) {
   if (NumberAfter(kSchedule, text)) {
     return {text, {"optimizer.beta2_decay=" + text.substr(std::string_view(kSchedule).size())}};
@@ -270,11 +261,10 @@ double Cost(const TrainConfig& config) {
 }
 
 Functions OwnFunctions() {
-  Functions functions{
-      .choices = {{"size", SizeChoice}, {"change", DataChoice}, {"beta2", Beta2Choice}},
-      .probes = {{"spikes", Spikes()}},
-      .tables = {{"predictions", Predictions}},
-      .figures = Figures()};
+  Functions functions{.choices = {{"change", DataChoice}, {"beta2", Beta2Choice}},
+                      .probes = {{"spikes", Spikes()}},
+                      .tables = {{"predictions", Predictions}},
+                      .figures = Figures()};
   AddClaimFunctions(functions);
   return functions;
 }

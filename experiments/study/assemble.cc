@@ -228,8 +228,12 @@ Assembled Assemble(const Study& study, const Settings& settings, const Arm& arm,
   for (const auto& [key, value] : study.defaults) assignments.AddText(key, value, "");
   for (const std::string& given : GivenKeys(settings)) assignments.AddGiven(given);
   for (const auto& [key, value] : study.fixed) assignments.AddText(key, value, "");
-  for (const OptionRow& row : OptionsOf(study)) {
-    if (row.setting != nullptr) AddSetting(*row.setting, settings, assignments);
+  const std::vector<OptionRow> options = OptionsOf(study);
+  for (const bool choices : {false, true}) {  // a choice, such as the model's, may overrule a key
+    for (const OptionRow& row : options) {
+      if (row.setting == nullptr || row.setting->choices.empty() == choices) continue;
+      AddSetting(*row.setting, settings, assignments);
+    }
   }
   AddArm(study, arm, settings, assignments);
   if (study.computed) assignments.Add(study.computed(settings, arm), "", "");

@@ -132,7 +132,9 @@ DerivedTable ArmMeans(const std::string& name, const std::vector<MeanColumn>& co
       row.emplace_back(own.Size());
       for (const MeanColumn& column : columns) {
         const Frame used = column.finished ? FinishedOf(own) : own;
-        if (column.interval) {
+        if (column.diverged) {
+          row.emplace_back(own.Size() - FinishedOf(own).Size());
+        } else if (column.interval) {
           Append({MeanOf(used.OverSeeds(column.name))}, row);
         } else {
           row.emplace_back(used.Mean(column.name));

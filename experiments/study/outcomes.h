@@ -29,11 +29,12 @@ struct GapColumn {
 // paired by seed.
 DerivedTable Outcomes(const std::vector<GapColumn>& gaps);
 
-// A column of means over the seeds of an arm.
+// A column of means over the seeds of an arm, or the number of those that diverged.
 struct MeanColumn {
   std::string name, meaning;
   bool interval = false;  // NAME_low and NAME_high have the 95 % interval
   bool finished = false;  // of the runs that finished
+  bool diverged = false;
 };
 // Returns a table of means over seeds: the number of seeds per arm, then these columns.
 DerivedTable ArmMeans(const std::string& name, const std::vector<MeanColumn>& columns);

@@ -52,6 +52,8 @@ void SetValue(const std::string& preset, const std::string& value, Option& optio
 Option MakeOption(const Study& study, const OptionRow& row) {
   Option option;
   option.name = row.name;
+  const auto before = std::ranges::find(study.before, row.name, &Texts::value_type::first);
+  if (before != study.before.end()) option.before = before->second;
   if (row.setting == nullptr) {
     option.help = row.axis->help;
     return option;
@@ -60,18 +62,19 @@ Option MakeOption(const Study& study, const OptionRow& row) {
   option.help = help == study.help.end() ? row.setting->help : help->second;
   option.part_of = row.setting->part_of;
   option.at_most = row.setting->at_most;
-  option.before = row.setting->before;
+  if (before == study.before.end()) option.before = row.setting->before;
   return option;
 }
 
-// Fills in the values that options have in results which are older than these.
-void SetBefore(const Study& study, std::vector<Option>& options) {
-  for (const auto& [name, value] : study.before) {
-    const auto option = std::ranges::find(options, name, &Option::name);
-    if (option == options.end()) {
-      throw Error::Format("{}: before: there is no option {}", study.name, name);
+// Throws Error unless all names of [help] and [before] are options.
+void CheckNames(const Study& study, const std::vector<Option>& options) {
+  std::string names;
+  for (const Option& option : options) names += (names.empty() ? "" : ", ") + option.name;
+  for (const auto& [table, texts] : {std::pair{"help", &study.help}, {"before", &study.before}}) {
+    for (const auto& [name, text] : *texts) {
+      if (std::ranges::count(options, name, &Option::name) > 0) continue;
+      throw Error::Format("{}: {}: {}", study.name, table, NotOneOf("option", name, names).what());
     }
-    option->before = value;
   }
 }
 
@@ -95,6 +98,7 @@ std::vector<Option> MakeOptions(const Study& study) {
   for (Option& option : options) {
     std::erase_if(option.others, [&](const auto& other) { return other.second == option.paper; });
   }
+  CheckNames(study, options);
   const auto of_axis = [&](const Option& option) {
     return std::ranges::any_of(study.axes, [&](const Axis& axis) {
       return std::ranges::count(axis.options, option.name) > 0;
@@ -102,7 +106,6 @@ std::vector<Option> MakeOptions(const Study& study) {
   };
   std::stable_partition(
       options.begin(), options.end(), of_axis);  // what a user is likely to look for
-  SetBefore(study, options);
   options.push_back(KeysOption());
   return options;
 }
@@ -281,7 +284,7 @@ std::vector<Figure> FiguresOf(const Study& study, const Settings& settings, cons
 
 RowsOfTrainings RowsOf(const Shared& study) {
   RowsOfTrainings rows;
-  rows.table = study->runs;
+  if (study->takes_rows) rows.table = study->runs;
   for (const Column& column : ArmColumns(*study)) rows.key.push_back(column.name);
   rows.key.emplace_back("seed");
   rows.texts = study->texts;
@@ -325,6 +328,16 @@ Choice ChoiceOf(const Axis& axis, const std::string& text) {
   if (axis.joined && text.find('+') != text.npos) return JoinedChoice(axis, text);
   if (axis.other) return axis.other(text);
   throw NotOneOf(axis.name, text, fmt::format("{}", fmt::join(names, ", ")));
+}
+
+Choice SizeChoice(const std::string& text) {
+  const ModelSize size = ParseSize("sizes", text);
+  ModelConfig model;
+  SetSize(size, model);
+  return {Text(size),
+          {fmt::format("model.layers={}", model.layers),
+           fmt::format("model.width={}", model.width),
+           fmt::format("model.heads={}", model.heads)}};
 }
 
 std::vector<std::string> ValuesOf(const Axis& axis,

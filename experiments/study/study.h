@@ -104,9 +104,9 @@ struct Study {
   Texts fixed = {};     // keys of every trial that no option sets
   Texts defaults = {};  // the same, which --set may change
   Texts help = {};      // of common settings whose own help does not fit
+  Texts before = {};    // of options, as Option::before
   std::vector<StudyPreset> presets;
   std::vector<Setting> settings = {};
-  Texts before = {};  // Option::before, by option
   std::vector<Axis> axes;
   // Keys that are computed from settings and arm; they are set last.
   std::function<Keys(const Settings&, const Arm&)> computed = {};
@@ -121,6 +121,7 @@ struct Study {
   std::function<double(const TrainConfig&)> cost = {};  // Trial::cost; empty: 1
   std::vector<ProbeSpec> probes;
   std::string runs = "final";           // the table with a row per training
+  bool takes_rows = true;               // of trainings that were made elsewhere
   std::vector<std::string> texts = {};  // other columns that hold texts
   std::vector<DerivedTable> derived = {};
   std::vector<ClaimRow> claims = {};
@@ -142,6 +143,8 @@ Experiment MakeExperiment(Study study);
 
 // Returns the choice of a text on an axis, with its canonical name. Throws Error with the names.
 Choice ChoiceOf(const Axis& axis, const std::string& text);
+// Returns the choice of a size LAYERSxWIDTH.
+Choice SizeChoice(const std::string& text);
 // Returns the canonical names of the values of an option of an axis, each once, the baseline first.
 std::vector<std::string> ValuesOf(const Axis& axis,
                                   const Settings& settings,

@@ -100,12 +100,18 @@ std::function<Choice(const std::string&)> OfKey(Node& node) {
   return [=](const std::string& text) { return Choice{text, {key + "=$"}}; };
 }
 
+using ChoiceMakers = Named<std::function<Choice(const std::string&)>>;
+ChoiceMakers WithSizes(ChoiceMakers makers) {
+  makers.emplace("size", SizeChoice);
+  return makers;
+}
+
 Axis ReadAxis(Node& node, const Functions& functions) {
   Axis axis{.name = node.Text("name"),
             .meaning = node.Has("columns") ? "" : node.Text("meaning"),
             .choices = ReadChoices(node),
             .joined = node.Flag("joined", false),
-            .other = FindIfAny(functions.choices, node, "other"),
+            .other = FindIfAny(WithSizes(functions.choices), node, "other"),
             .options = node.Texts("options"),
             .help = node.Text("help", ""),
             .baseline = node.Text("baseline", ""),
@@ -349,7 +355,8 @@ DerivedTable ReadMeans(Node& node) {
     columns.push_back({column.Text("name"),
                        column.Text("meaning"),
                        column.Flag("interval", false),
-                       column.Flag("finished", false)});
+                       column.Flag("finished", false),
+                       column.Flag("diverged", false)});
     column.CheckTaken();
   }
   return ArmMeans(node.Text("name"), columns);
@@ -470,6 +477,7 @@ Study ReadStudy(std::string_view text, std::string_view name, Functions given) {
   study.probes =
       ReadEach<ProbeSpec>(root, "probes", [&](Node& node) { return ReadProbe(node, *functions); });
   study.runs = root.Text("runs");
+  study.takes_rows = root.Flag("takes_rows", true);
   study.texts = root.Texts("texts");
   study.derived = ReadEach<DerivedTable>(
       root, "derived", [&](Node& node) { return ReadDerived(node, *functions); });

@@ -1,6 +1,7 @@
 // The engine of studies: options from presets, arms from axes, trials as files, and what is refused.
 #include "experiments/study/study.h"
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -27,6 +28,7 @@
 namespace numsim::experiments::study {
 namespace {
 
+using ::testing::AllOf;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
@@ -221,6 +223,21 @@ TEST(StudyOptions, HaveTheHelpOfTheFile) {
   EXPECT_EQ(OptionNamed(experiment, "norm").help, "largest norm");
 }
 
+TEST(StudyOptions, HaveTheValuesOfOlderResultsOfTheFile) {
+  const std::string file = kMadeUp + std::string("[before]\nsteps = 8\nlr = \"1\"\n");
+  const Experiment experiment = MakeExperiment(ReadStudy(file, "made-up.toml", {}));
+  EXPECT_EQ(OptionNamed(experiment, "steps").before, "8");
+  EXPECT_EQ(OptionNamed(experiment, "lr").before, "1");
+  EXPECT_EQ(OptionNamed(experiment, "norm").before, "");
+  for (const char* const table : {"help", "before"}) {
+    EXPECT_THAT(ErrorOf([&] {
+                  MakeExperiment(ReadStudy(
+                      kMadeUp + fmt::format("[{}]\nstesp = \"8\"\n", table), "made-up.toml", {}));
+                }),
+                AllOf(HasSubstr(table), HasSubstr("did you mean steps?")));
+  }
+}
+
 TEST(StudyOptions, ThatNoRowHasAreRefused) {
   for (const char* const key : {"study.no-such", "model.layerz"}) {
     Study study = MadeUp();
@@ -230,17 +247,6 @@ TEST(StudyOptions, ThatNoRowHasAreRefused) {
   Study study = MadeUp();
   study.presets[1].values = {{"study.context", "16"}};  // not in the first preset
   EXPECT_THAT(ErrorOf([&] { MakeExperiment(study); }), HasSubstr("other options than quick"));
-}
-
-TEST(StudyOptions, HaveTheValuesOfOlderResults) {
-  std::string file = kMadeUp;
-  file += "[before]\nlr = \"1e-3\"\n";
-  const Experiment experiment = MakeExperiment(ReadStudy(file, "made-up.toml", {}));
-  EXPECT_EQ(OptionNamed(experiment, "lr").before, "1e-3");
-  EXPECT_EQ(OptionNamed(experiment, "warmup").before, "");
-  Study study = MadeUp();
-  study.before = {{"lrs", "1"}};
-  EXPECT_EQ(ErrorOf([&] { MakeExperiment(study); }), "made-up: before: there is no option lrs");
 }
 
 TEST(StudyChoices, OfNoKeyAndNoOptionAreRefused) {
@@ -353,6 +359,25 @@ TEST(StudyAxes, MayHaveColumnsOfTheirOwn) {
   std::vector<std::string> columns;
   for (const Column& column : experiment.tables.back().columns) columns.push_back(column.name);
   EXPECT_THAT(columns, ElementsAre("optimizer", "norm", "decay", "x"));
+}
+
+// A preset may have the model first, which overrules the share of patches all the same.
+TEST(StudyConfig, ChoicesOverruleKeysInAnyOrderOfOptions) {
+  Study study = MadeUp();
+  Texts& values = study.presets.front().values;
+  const auto model = std::ranges::find(values, "study.model", &Texts::value_type::first);
+  std::rotate(values.begin(), model, model + 1);
+  ASSERT_EQ(values.front().first, "study.model");
+  EXPECT_EQ(ConfigOf(study, With({}), {"adamw", "none"}, 7).model.patch_dropout, 0);
+}
+
+TEST(StudyRows, AreNotTakenIfTheStudySaysSo) {
+  std::string file = kMadeUp;
+  EXPECT_EQ(MakeExperiment(ReadStudy(file, "made-up.toml", {})).rows.table, "final");
+  file.replace(file.find("runs = \"final\""), 14, "runs = \"final\"\ntakes_rows = false");
+  const Experiment experiment = MakeExperiment(ReadStudy(file, "made-up.toml", {}));
+  EXPECT_EQ(experiment.rows.table, "");
+  EXPECT_TRUE(experiment.rows.whole);
 }
 
 // Keys of choices and of options, and nothing else.
@@ -501,6 +526,34 @@ TEST(StudyClaims, HaveAContrastForEachTwoArms) {
   EXPECT_NEAR(claim.result.contrasts[1].value, 1, 1e-12);
 }
 
+TEST(StudyTables, OfMeansCountTheRunsThatDiverged) {
+  std::string file = kMadeUp;
+  file += R"(
+[[derived]]
+rows = "means"
+name = "arms"
+columns = [
+  { name = "diverged", meaning = "number", diverged = true },
+  { name = "valid_loss", meaning = "mean", interval = true, finished = true },
+  { name = "start_loss", meaning = "mean" }])";
+  ResultTables results(MakeExperiment(ReadStudy(file, "made-up.toml", {})), {}, 3);
+  for (int seed = 0; seed < 3; ++seed) {
+    results.Add("final",
+                {{"optimizer", "adamw"},
+                 {"clip", "none"},
+                 {"seed", seed},
+                 {"status", seed == 2 ? "diverged" : "finished"},
+                 {"start_loss", 3 * seed},
+                 {"valid_loss", seed == 2 ? Cell("inf") : Cell(1 + 2 * seed)}});
+  }
+  const Frame arms = results.Of("arms");
+  EXPECT_EQ(arms.Number("seeds"), 3);
+  EXPECT_EQ(arms.Number("diverged"), 1);
+  EXPECT_EQ(arms.Number("valid_loss"), 2);
+  EXPECT_LT(arms.Number("valid_loss_low"), 2);
+  EXPECT_EQ(arms.Number("start_loss"), 3);
+}
+
 // A trial of each arm, trained by the file that `numsim describe --trial` prints.
 TEST(StudyTrials, AreRepeatedByNumsimTrain) {
   const Experiment experiment = MakeExperiment(MadeUp());
@@ -559,11 +612,13 @@ TEST(StudyTrials, OfAllStudiesAreRepeatedByNumsimTrain) {
     const Table valid = ReadCsv(options.out / "valid.csv");
     Table runs;
     for (const TableSpec& spec : experiment.tables) {
-      if (spec.name != experiment.rows.table) continue;
+      if (std::ranges::count(spec.columns, "status", &Column::name) == 0) continue;
       for (const Column& column : spec.columns) runs.columns.push_back(column.name);
       runs.rows = experiment.run(settings, trials.back()).at(spec.name);
     }
-    EXPECT_EQ(runs.Text(0, "start_loss"), valid.Text(0, "loss"));
+    if (std::ranges::count(runs.columns, "start_loss") > 0) {
+      EXPECT_EQ(runs.Text(0, "start_loss"), valid.Text(0, "loss"));
+    }
     EXPECT_EQ(runs.Text(0, "valid_loss"), valid.Text(valid.rows.size() - 1, "loss"));
   }
   EXPECT_GE(studies, 2);
