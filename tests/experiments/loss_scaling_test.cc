@@ -7,12 +7,10 @@
 
 #include <cmath>
 #include <map>
-#include <set>
 #include <string>
 #include <vector>
 
 #include "experiments/runner/settings.h"
-#include "numsim/base/parallel.h"
 #include "numsim/train/trainer.h"
 #include "tests/experiments/result_tables.h"
 #include "tests/experiments/stops.h"
@@ -37,60 +35,52 @@ Settings SettingsWith(const Overrides& overrides, int seeds = 1) {
   return MakeSettings(LossScaling(), "quick", 0, seeds, overrides);
 }
 
-std::string ComplaintAbout(const Overrides& overrides) {
-  return ErrorOf([&] { Trials(SettingsWith(overrides)); });
+std::vector<Trial> Trials(const Overrides& overrides, int seeds = 1) {
+  return LossScaling().trials(SettingsWith(overrides, seeds));
+}
+
+TrainConfig ConfigOf(const Arm& arm) {
+  return study::ConfigOf(LossScalingStudy(), SettingsWith(kTiny), arm, 0);
 }
 
 TEST(LossScaling, HasAnArmPerScalerScaleAndEvent) {
-  std::vector<std::string> texts;
-  for (const Arm& arm : ArmsOf(SettingsWith(kTiny))) texts.push_back(arm.Text());
-  EXPECT_THAT(texts,
-              ElementsAre("fp32 1 natural",
-                          "dynamic 1024 natural",
-                          "tensor 1024 natural",
-                          "dynamic 1099511627776 natural",
-                          "tensor 1099511627776 natural",
-                          "dynamic 1024 burst",
-                          "tensor 1024 burst"));
-  EXPECT_EQ(Trials(SettingsWith(kTiny, 3)).size(), 3 * texts.size());
+  std::vector<std::string> labels;
+  for (const Trial& trial : Trials(kTiny)) labels.push_back(trial.label);
+  EXPECT_THAT(labels,
+              ElementsAre("fp32 1 natural seed=0",
+                          "dynamic 1024 natural seed=0",
+                          "tensor 1024 natural seed=0",
+                          "dynamic 1099511627776 natural seed=0",
+                          "tensor 1099511627776 natural seed=0",
+                          "dynamic 1024 burst seed=0",
+                          "tensor 1024 burst seed=0"));
 }
 
 TEST(LossScaling, OnlyFp16HasAScaler) {
-  const Settings settings = SettingsWith(kTiny);
-  const TrainConfig fp32 = ConfigOf(settings, {"fp32", "1", "natural"}, 7);
+  const TrainConfig fp32 = ConfigOf({"fp32", "1", "natural"});
   EXPECT_EQ(fp32.loss_scaler.kind, LossScaling::kNone);
-  EXPECT_EQ(fp32.storage.gradients.name, "fp32");
-  EXPECT_EQ(fp32.linear.all.high_precision, "fp32");
-  const TrainConfig fp16 = ConfigOf(settings, {"tensor", "1024", "burst"}, 7);
+  EXPECT_EQ(fp32.loss_scaler.initial, LossScalerConfig().initial);
+  TrainConfig fp16 = ConfigOf({"tensor", "1024", "burst"});
   EXPECT_EQ(fp16.loss_scaler.kind, LossScaling::kTensor);
   EXPECT_EQ(fp16.loss_scaler.initial, 1024);
   EXPECT_EQ(fp16.storage.gradients.name, "fp16");
-  EXPECT_EQ(fp16.storage.activations.name, "fp16");
-  EXPECT_EQ(fp16.linear.all.high_precision, "fp16");
   EXPECT_EQ(fp16.stress.burst_tensor, "image.patches.weight");
-  EXPECT_EQ(fp16.stress.burst_step, 10u);
-  EXPECT_EQ(fp16.stress.burst_steps, 3u);
-  EXPECT_EQ(ConfigOf(settings, {"dynamic", "1024", "natural"}, 7).loss_scaler.kind,
-            LossScaling::kDynamic);
-  EXPECT_EQ(ConfigOf(settings, {"dynamic", "1024", "natural"}, 7).stress.burst_tensor, "");
+  fp16.loss_scaler = {};
+  fp16.stress = {};
+  fp16.linear.all.high_precision = "fp32";
+  fp16.storage = fp32.storage;
+  EXPECT_EQ(WriteTrainConfig(fp16), WriteTrainConfig(fp32));
 }
 
 TEST(LossScaling, BadOptionsAreNamed) {
-  EXPECT_THAT(ComplaintAbout(With(kTiny, "scales", "0")), HasSubstr("--scales"));
-  EXPECT_THAT(ComplaintAbout(With(kTiny, "scales", "8,8")),
-              HasSubstr("--scales: 8 is listed twice"));
-  EXPECT_THAT(ComplaintAbout(With(kTiny, "burst-step", "18")), HasSubstr("--burst-step 18"));
-  EXPECT_THAT(ComplaintAbout(With(kTiny, "optimizer", "adamx")), HasSubstr("adamx"));
-  EXPECT_THAT(ComplaintAbout(With(kTiny, "window", "1")), HasSubstr("--window"));
-}
-
-TEST(LossScaling, AMistypedTensorHasANearestName) {
-  const Settings settings = SettingsWith(With(kTiny, "burst-tensor", "image.patch.weight"));
-  const TrainConfig config = ConfigOf(settings, {"tensor", "1024", "burst"}, 0);
-  EXPECT_THAT(
-      ErrorOf([&] { Trainer(config, OpenData(config.data)); }),
-      HasSubstr("stress.burst_tensor: there is no parameter 'image.patch.weight'; did you mean "
-                "image.patches.weight?"));
+  const auto message = [](const char* option, const char* value) {
+    return ErrorOf([&] { Trials(With(kTiny, option, value)); });
+  };
+  EXPECT_THAT(message("scales", "8,0"), HasSubstr("--scales \"0\""));
+  EXPECT_THAT(message("scales", "8,8"), HasSubstr("--scales: 8 is listed twice"));
+  EXPECT_THAT(message("burst-step", "18"), HasSubstr("--burst-step 18: the burst ends after"));
+  EXPECT_THAT(message("burst-tensor", ""), HasSubstr("--burst-tensor: a burst is set without"));
+  EXPECT_THAT(message("window", "1"), HasSubstr("--window"));
 }
 
 // 2000 steps without a failure double the scale once, and each failure halved it.
@@ -126,13 +116,16 @@ TEST(LossScaling, EarlyTensorsAreBeforeBlockOne) {
 Trial TrialOf(const Arm& arm, uint64_t seed = 0) {
   return {.label = "",
           .seed = seed,
-          .parameters = {{"scaler", arm.scaler}, {"scale", arm.scale}, {"event", arm.event}}};
+          .parameters = {{"scaler", arm[kScaler]}, {"scale", arm[kScale]}, {"event", arm[kEvent]}}};
+}
+Rows Measure(const Settings& settings, const Trial& trial) {
+  return LossScaling().run(settings, trial);
 }
 
 // Returns a cell of the row of the run.
 Cell CellOf(const Rows& rows, const std::string& column) {
   for (const TableSpec& spec : LossScaling().tables) {
-    if (spec.name != kRunsTable) continue;
+    if (spec.name != "runs") continue;
     for (size_t i = 0; i < spec.columns.size(); ++i) {
       if (spec.columns[i].name == column) return rows.at(spec.name).at(0).at(i);
     }
@@ -145,7 +138,7 @@ double NumberOf(const Rows& rows, const std::string& column) {
 }
 
 size_t TensorCount() {
-  const TrainConfig config = ConfigOf(SettingsWith(kTiny), {"fp32", "1", "natural"}, 0);
+  const TrainConfig config = ConfigOf({"fp32", "1", "natural"});
   return Trainer(config, OpenData(config.data)).model().parameters().size();
 }
 
@@ -184,7 +177,7 @@ TEST(LossScaling, TheRowsAreThoseOfTheTraining) {
   const Settings settings = SettingsWith(kTiny);
   const Arm arm{"dynamic", "1024", "burst"};
   const Rows rows = Measure(settings, TrialOf(arm));
-  TrainConfig config = ConfigOf(settings, arm, 0);
+  TrainConfig config = ConfigOf(arm);
   config.telemetry.tensors_every = 0;
   Trainer trainer(config, OpenData(config.data));
   for (size_t step = 0; step < 20; ++step) {
@@ -209,16 +202,6 @@ TEST(LossScaling, AStepThatIsNotTakenHasNoRow) {
   EXPECT_TRUE(std::isnan(NumberOf(none, "scale_end")));
   EXPECT_EQ(NumberOf(none, "recovery"), 0);
   EXPECT_FALSE(none.contains("scale"));
-}
-
-TEST(LossScaling, ThreadsDoNotChangeARow) {
-  const Settings settings = SettingsWith(kTiny);
-  const int threads = ThreadCount();
-  SetThreadCount(1);
-  const Rows one = Measure(settings, TrialOf({"tensor", "1024", "natural"}));
-  SetThreadCount(3);
-  EXPECT_EQ(Measure(settings, TrialOf({"tensor", "1024", "natural"})), one);
-  SetThreadCount(threads);
 }
 
 // ---- claims
@@ -364,7 +347,7 @@ TEST_F(LossScalingClaims, FiguresShowTheTracesAndTheSharesOfTheArms) {
                     {"loss", 4 - step}});
     }
   }
-  const std::vector<Figure> figures = Figures(results_.settings(), results_.Finish());
+  const std::vector<Figure> figures = LossScaling().figures(results_.settings(), results_.Finish());
   ASSERT_EQ(figures.size(), 2u);
   ASSERT_EQ(figures[0].panels.size(), 2u);
   ASSERT_EQ(figures[0].panels[0].series.size(), 1u);
@@ -381,7 +364,7 @@ TEST_F(LossScalingClaims, FiguresShowTheTracesAndTheSharesOfTheArms) {
 
 TEST(LossScaling, StopsChangeNothing) {
   const Settings settings = SettingsWith(kTiny);
-  ExpectStopsChangeNothing(LossScaling(), settings, Trials(settings).back());
+  ExpectStopsChangeNothing(LossScaling(), settings, Trials(kTiny).back());
 }
 
 }  // namespace
