@@ -1,4 +1,4 @@
-// The claims of [SwitchBack] about maxima and magnitudes of tensors, and the evidence of a run.
+// The evidence of `feature-statistics`: maxima and magnitudes of tensors.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -12,9 +12,6 @@
 namespace numsim::experiments::feature_statistics {
 namespace {
 
-constexpr const char* kScale =
-    "The paper: CLIP ViT-Base to ViT-Huge, batches of 16384. A run states its own size; the maxima "
-    "of smaller batches vary more.";
 // Longest history by which forecasts are judged.
 constexpr double kJudgedHistory = 16;
 // The number of blocks of ViT-Base, the smallest model of Figure 11.
@@ -25,7 +22,7 @@ double Factor(double log2) { return Exp(log2 * Log(2)); }
 
 // The tensors of a claim, by the names of BlockTensors().
 struct Group {
-  std::string name, text;
+  std::string name;
   std::vector<std::string_view> tensors;
 
   bool Has(std::string_view tensor) const {
@@ -38,9 +35,9 @@ std::string TrainingOf(const Frame& row) {
 }
 
 // Returns the trainings that diverged, by TrainingOf.
-std::set<std::string> DivergedTrainings(const Tables& tables) {
+std::set<std::string> DivergedTrainings(const Results& results) {
   std::set<std::string> diverged;
-  Frame(tables.at(std::string(kFinalTable))).ForEach([&](const Frame& row) {
+  results.Of("final").ForEach([&](const Frame& row) {
     if (row.Text("status") != "finished") diverged.insert(TrainingOf(row));
   });
   return diverged;
@@ -58,11 +55,11 @@ using Outcome = std::function<double(const Frame& blocks)>;
 
 // Returns evidence about the largest outcome of all trainings, towers and tensors of a seed,
 // compared with 0. `maxima` are the forecasts that count.
-Evidence LargestOutcome(const Tables& tables,
+Evidence LargestOutcome(const Results& results,
                         const Frame& maxima,
                         const std::string& name,
                         const Outcome& outcome) {
-  const std::set<std::string> diverged = DivergedTrainings(tables);
+  const std::set<std::string> diverged = DivergedTrainings(results);
   const Frame compared = maxima.Where([](const Frame& row) { return row.Number("compared") > 0; });
   SeedValues largest;
   for (const Frame& blocks : compared.By({"size", "layer_scale", "tower", "tensor", "seed"})) {
@@ -76,11 +73,11 @@ Evidence LargestOutcome(const Tables& tables,
 
 double ChangeAt95(const Frame& blocks) { return blocks.Mean("change_95"); }
 
-Evidence SmoothEvidence(const Tables& tables, const Group& group) {
-  const Frame maxima = tables.at(std::string(kMaximaTable));
-  Evidence evidence =
-      LargestOutcome(tables, ForecastsOf(maxima, group, Forecast::kMax, 1), group.name, ChangeAt95);
-  const Frame smoothness = tables.at(std::string(kSmoothnessTable));
+Evidence SmoothEvidence(const Results& results, const Group& group) {
+  const Frame maxima = results.Of("maxima");
+  Evidence evidence = LargestOutcome(
+      results, ForecastsOf(maxima, group, Forecast::kMax, 1), group.name, ChangeAt95);
+  const Frame smoothness = results.Of("smoothness");
   for (const Frame& tensor : ForecastsOf(smoothness, group, Forecast::kMax, 1).By({"tensor"})) {
     evidence.measured +=
         fmt::format("{}  {}: a factor of {:.3f} at 95 % of the steps, {:.3f} at half",
@@ -90,30 +87,6 @@ Evidence SmoothEvidence(const Tables& tables, const Group& group) {
                     Factor(Largest(tensor, "change_median")));
   }
   return evidence;
-}
-
-ClaimSpec BaseClaim(const std::string& name, ClaimKind kind) {
-  ClaimSpec claim;
-  claim.id = "feature-statistics/" + name;
-  claim.items = {"switchback/section-2.3"};
-  claim.kind = kind;
-  claim.scale = kScale;
-  return claim;
-}
-
-ClaimSpec Smooth(const Group& group) {
-  ClaimSpec claim = BaseClaim("smooth-" + group.name, ClaimKind::kEquivalence);
-  claim.items.push_back("switchback/figure-11");
-  claim.statement = fmt::format("The maximum of {} \"tends to evolve smoothly\".", group.text);
-  claim.contrast =
-      "log2 of the factor by which the maximum changes from one step to the next, at 95 % of the "
-      "steps after the warm-up: mean over the blocks of a tower, then the largest of all "
-      "trainings, towers and these tensors; compared with 0, no change";
-  claim.margin = {1, "binades", "A change by a factor of 2 is one exponent of a format."};
-  claim.evidence = [group](const Settings&, const Tables& tables) {
-    return SmoothEvidence(tables, group);
-  };
-  return claim;
 }
 
 // Returns the longest history of the table that is at most kJudgedHistory.
@@ -129,29 +102,15 @@ double PercentUnlikeTensorWise(const Frame& blocks) {
   return 100 * std::max(ShareOf(blocks, "clipped"), 1 - ShareOf(blocks, "within_2"));
 }
 
-ClaimSpec MovingAverage(const Group& group) {
-  ClaimSpec claim = BaseClaim("moving-average-" + group.name, ClaimKind::kEquivalence);
-  claim.statement = fmt::format(
-      "\"Using a moving average for a maximum which is divided directly in the matmul is similar "
-      "to tensor-wise quantization\": of {}.",
-      group.text);
-  claim.contrast =
-      "percentage of the steps after the warm-up at which the mean of the last maxima (the longest "
-      "of --histories up to 16) does not serve: the larger of those whose maximum is above 16/15 "
-      "of it, so that saturation loses more than rounding to E4M3, and those that are not within a "
-      "factor of 2; the largest of all trainings, towers and these tensors; compared with 0";
-  claim.margin = {1, "% of the steps", "Such steps are then an exception."};
-  claim.evidence = [group](const Settings&, const Tables& tables) {
-    const Frame maxima = tables.at(std::string(kMaximaTable));
-    const Frame judged = ForecastsOf(maxima, group, Forecast::kMean, JudgedHistory(maxima));
-    return LargestOutcome(tables, judged, group.name, PercentUnlikeTensorWise);
-  };
-  return claim;
+Evidence MovingAverageEvidence(const Results& results, const Group& group) {
+  const Frame maxima = results.Of("maxima");
+  const Frame judged = ForecastsOf(maxima, group, Forecast::kMean, JudgedHistory(maxima));
+  return LargestOutcome(results, judged, group.name, PercentUnlikeTensorWise);
 }
 
 // Returns the outputs of blocks at the last record of each training.
-Frame OutputsAtTheEnd(const Tables& tables) {
-  const Frame outputs = Frame(tables.at(std::string(kFeaturesTable))).Where("tensor", kOutput);
+Frame OutputsAtTheEnd(const Results& results) {
+  const Frame outputs = results.Of("features").Where("tensor", kOutput);
   std::map<std::string, double> last;
   for (const Frame& training : outputs.By({"size", "layer_scale", "seed"})) {
     last[TrainingOf(training)] = Largest(training, "step");
@@ -167,11 +126,11 @@ bool IsLastBlock(const Frame& row) {
 
 // Returns evidence about magnitudes for each size and tower, minus those of the arm whose column
 // `key` is `baseline`.
-Evidence MagnitudeGaps(const Tables& tables,
+Evidence MagnitudeGaps(const Results& results,
                        const Frame& outputs,
                        std::string_view key,
                        const std::string& baseline) {
-  const std::set<std::string> diverged = DivergedTrainings(tables);
+  const std::set<std::string> diverged = DivergedTrainings(results);
   Evidence evidence;
   evidence.outcomes = OutcomesOf(outputs, {"size", "tower", key}, [&](const Frame& row) {
     return diverged.contains(TrainingOf(row)) ? kInfinity : Log2(row.Number("mean_abs"));
@@ -185,57 +144,28 @@ Evidence MagnitudeGaps(const Tables& tables,
   return evidence;
 }
 
-ClaimSpec MagnitudeClaim(const std::string& name, std::string statement, std::string contrast) {
-  ClaimSpec claim = BaseClaim(name, ClaimKind::kDifference);
-  claim.items.push_back("switchback/figure-2");
-  claim.statement = std::move(statement);
-  claim.contrast = std::move(contrast);
-  claim.margin = {1, "binades", "A factor of 2 is one step of an exponent."};
-  return claim;
+Evidence LaterBlocks(const Results& results) {
+  const Frame without = OutputsAtTheEnd(results).Where("layer_scale", kNoLayerScale);
+  if (without.Empty()) return NotTestedBecause("--layer-scales leaves out none");
+  const Frame deep = without.Where([](const Frame& row) { return LayersOf(row) >= kLeastBlocks; });
+  if (deep.Empty()) {
+    return NotTestedBecause("out of reach: fewer than 12 blocks, the number of ViT-Base");
+  }
+  const Frame ends =
+      deep.Where([](const Frame& row) { return row.Number("block") == 0 || IsLastBlock(row); });
+  return MagnitudeGaps(results, ends, "block", "0");
 }
 
-ClaimSpec Depth() {
-  ClaimSpec claim = MagnitudeClaim(
-      "large-in-later-blocks",
-      "Without layer-scale \"the average feature magnitude becomes large for later blocks\".",
-      "log2 of the mean magnitude of the last block's output minus that of the first block's, at "
-      "the end of the training");
-  claim.scale =
-      "The paper: ViT-Huge, 32 blocks. Models of 12 blocks or more, as ViT-Base, test it.";
-  claim.evidence = [](const Settings&, const Tables& tables) {
-    const Frame without = OutputsAtTheEnd(tables).Where("layer_scale", kNoLayerScale);
-    if (without.Empty()) return NotTestedBecause("--layer-scales leaves out none");
-    const Frame deep =
-        without.Where([](const Frame& row) { return LayersOf(row) >= kLeastBlocks; });
-    if (deep.Empty()) {
-      return NotTestedBecause("out of reach: fewer than 12 blocks, the number of ViT-Base");
-    }
-    const Frame ends =
-        deep.Where([](const Frame& row) { return row.Number("block") == 0 || IsLastBlock(row); });
-    return MagnitudeGaps(tables, ends, "block", "0");
-  };
-  return claim;
-}
-
-ClaimSpec LayerScale() {
-  ClaimSpec claim = MagnitudeClaim(
-      "zero-init-layer-scale",
-      "\"Zero-init layer scale prevents high feature magnitudes.\"",
-      "log2 of the mean magnitude of the last block's output without layer-scale minus that with "
-      "one that starts at 0, at the end of the training");
-  claim.items.push_back("switchback/figure-11");
-  claim.evidence = [](const Settings&, const Tables& tables) {
-    const std::string zero(kZeroLayerScale);
-    const Frame both = OutputsAtTheEnd(tables).Where([&](const Frame& row) {
-      const std::string scale = row.Text("layer_scale");
-      return IsLastBlock(row) && (scale == kNoLayerScale || scale == zero);
-    });
-    if (both.Distinct("layer_scale").size() < 2) {
-      return NotTestedBecause("--layer-scales leaves out none or 0");
-    }
-    return MagnitudeGaps(tables, both, "layer_scale", zero);
-  };
-  return claim;
+Evidence LayerScale(const Results& results) {
+  const std::string zero(kZeroLayerScale);
+  const Frame both = OutputsAtTheEnd(results).Where([&](const Frame& row) {
+    const std::string scale = row.Text("layer_scale");
+    return IsLastBlock(row) && (scale == kNoLayerScale || scale == zero);
+  });
+  if (both.Distinct("layer_scale").size() < 2) {
+    return NotTestedBecause("--layer-scales leaves out none or 0");
+  }
+  return MagnitudeGaps(results, both, "layer_scale", zero);
 }
 
 // Describes the largest of the previous maxima as a forecast, which is not in the paper.
@@ -244,7 +174,7 @@ std::string DelayedScalingText(const Frame& smoothness) {
   std::string text;
   for (const BlockTensor& tensor : BlockTensors()) {
     if (!tensor.operand) continue;
-    const Group one{"", "", {tensor.name}};
+    const Group one{"", {tensor.name}};
     const double clipped =
         Largest(ForecastsOf(smoothness, one, Forecast::kMax, history), "clipped");
     text += fmt::format("\n  {}: {:.2f} %", tensor.name, 100 * clipped);
@@ -259,29 +189,27 @@ std::string DelayedScalingText(const Frame& smoothness) {
 
 }  // namespace
 
-std::vector<ClaimSpec> Claims() {
-  const Group inputs{"inputs", "the inputs of linear layers", {"mlp-first-x", "mlp-second-x"}};
-  const Group weights{"weights", "weights", {"mlp-first-w", "mlp-second-w"}};
-  const Group gradients{
-      "gradients", "the output gradients of linear layers", {"mlp-first-g", "mlp-second-g"}};
-  const Group features{"features", "the output of transformer blocks", {kOutput}};
-  const Group weight_gradients{"weight-gradients",
-                               "the gradients of the MLP's weights",
-                               {kWeightGradient, "mlp-second-weight-gradient"}};
-  return {Smooth(inputs),
-          Smooth(weights),
-          Smooth(gradients),
-          Smooth(features),
-          Smooth(weight_gradients),
-          MovingAverage(inputs),
-          MovingAverage(weights),
-          MovingAverage(gradients),
-          Depth(),
-          LayerScale()};
+study::Named<std::function<Evidence(const Results&)>> EvidenceFunctions() {
+  study::Named<std::function<Evidence(const Results&)>> functions = {{"later-blocks", LaterBlocks},
+                                                                     {"layer-scale", LayerScale}};
+  for (const Group& group :
+       {Group{"inputs", {"mlp-first-x", "mlp-second-x"}},
+        Group{"weights", {"mlp-first-w", "mlp-second-w"}},
+        Group{"gradients", {"mlp-first-g", "mlp-second-g"}},
+        Group{"features", {kOutput}},
+        Group{"weight-gradients", {kWeightGradient, "mlp-second-weight-gradient"}}}) {
+    functions["smooth-" + group.name] = [=](const Results& results) {
+      return SmoothEvidence(results, group);
+    };
+    functions["moving-average-" + group.name] = [=](const Results& results) {
+      return MovingAverageEvidence(results, group);
+    };
+  }
+  return functions;
 }
 
-std::string Notes(const Settings&, const Tables& tables) {
-  const Frame trainings = tables.at(std::string(kFinalTable));
+std::string Notes(const Results& results) {
+  const Frame trainings = results.Of("final");
   std::string text = "Training loss at the end, nats:";
   for (const Frame& training : trainings.By({"size", "layer_scale"})) {
     text += fmt::format(" {} with layer-scale {}: {:.3f};",
@@ -291,7 +219,7 @@ std::string Notes(const Settings&, const Tables& tables) {
   }
   text.back() = '.';
   text += " A training that has learnt less also has features that grew less.\n";
-  return text + DelayedScalingText(tables.at(std::string(kSmoothnessTable)));
+  return text + DelayedScalingText(results.Of("smoothness"));
 }
 
 }  // namespace numsim::experiments::feature_statistics

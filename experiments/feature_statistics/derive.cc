@@ -47,14 +47,15 @@ Row SmoothnessCells(const Frame& tensor) {
   return cells;
 }
 
-void AddSmoothness(const Frame& maxima, Table& smoothness) {
-  for (const Frame& tensor : maxima.By(kForecastKeys)) {
-    Row row;
+std::vector<Row> Smoothness(const Results& results) {
+  std::vector<Row> rows;
+  for (const Frame& tensor : results.Of("maxima").By(kForecastKeys)) {
+    Row& row = rows.emplace_back();
     for (const std::string_view key : kForecastKeys) row.push_back(tensor.Text(key));
     const Row cells = SmoothnessCells(tensor);
     row.insert(row.end(), cells.begin(), cells.end());
-    smoothness.rows.push_back(std::move(row));
   }
+  return rows;
 }
 
 // The values of a statistic at the first and at the last record of each seed.
@@ -69,8 +70,10 @@ struct Records {
   }
 };
 
-void AddGrowth(const Frame& features, Table& growth) {
-  for (const Frame& tensor : features.By({"size", "layer_scale", "tower", "block", "tensor"})) {
+std::vector<Row> Growth(const Results& results) {
+  std::vector<Row> rows;
+  for (const Frame& tensor :
+       results.Of("features").By({"size", "layer_scale", "tower", "block", "tensor"})) {
     for (const char* const statistic : kStatistics) {
       const Records records(tensor, statistic);
       Row row = {tensor.Text("size"),
@@ -84,9 +87,10 @@ void AddGrowth(const Frame& features, Table& growth) {
               MeanOf(records.last),
               MeanOf(Ratios(records.last, records.first))},
              row);
-      growth.rows.push_back(std::move(row));
+      rows.push_back(std::move(row));
     }
   }
+  return rows;
 }
 
 // Returns the outputs of a block at the end of each training of a tower.
@@ -94,7 +98,9 @@ SeedValues AtTheEnd(const Frame& tower, const std::string& block, const char* st
   return Records(tower.Where("block", block), statistic).last;
 }
 
-void AddDepth(const Frame& outputs, Table& depth) {
+std::vector<Row> Depth(const Results& results) {
+  const Frame outputs = results.Of("features").Where("tensor", kOutput);
+  std::vector<Row> rows;
   for (const Frame& tower : outputs.By({"size", "layer_scale", "tower"})) {
     const std::vector<std::string> blocks = tower.Distinct("block");
     const Frame without = outputs.Where("size", tower.Text("size"))
@@ -111,9 +117,10 @@ void AddDepth(const Frame& outputs, Table& depth) {
               MeanOf(Ratios(last, AtTheEnd(tower, blocks.front(), statistic))),
               MeanOf(Ratios(last, AtTheEnd(without, blocks.back(), statistic)))},
              row);
-      depth.rows.push_back(std::move(row));
+      rows.push_back(std::move(row));
     }
   }
+  return rows;
 }
 
 }  // namespace
@@ -127,11 +134,8 @@ double Largest(const Frame& frame, std::string_view column) {
   return values.empty() ? kNaN : *std::max_element(values.begin(), values.end());
 }
 
-void Derive(const Settings&, Tables& tables) {
-  AddSmoothness(tables.at(std::string(kMaximaTable)), tables.at(std::string(kSmoothnessTable)));
-  const Frame features = tables.at(std::string(kFeaturesTable));
-  AddGrowth(features, tables.at(std::string(kGrowthTable)));
-  AddDepth(features.Where("tensor", kOutput), tables.at(std::string(kDepthTable)));
+study::Named<std::function<std::vector<Row>(const Results&)>> DerivedTables() {
+  return {{"smoothness", Smoothness}, {"growth", Growth}, {"depth", Depth}};
 }
 
 }  // namespace numsim::experiments::feature_statistics

@@ -9,38 +9,21 @@
 #include <string_view>
 #include <vector>
 
-#include "experiments/runner/experiment.h"
-#include "experiments/shared/training.h"
-#include "numsim/config/config.h"
+#include "experiments/study/study.h"
+#include "experiments/study/study_file.h"
 
 namespace numsim::experiments {
 
+study::Study FeatureStatisticsStudy();
 Experiment FeatureStatistics();
 
 namespace feature_statistics {
 
-inline constexpr std::string_view kFeaturesTable = "features";
-inline constexpr std::string_view kMaximaTable = "maxima";
-inline constexpr std::string_view kFinalTable = "final";
-inline constexpr std::string_view kSmoothnessTable = "smoothness";
-inline constexpr std::string_view kGrowthTable = "growth";
-inline constexpr std::string_view kDepthTable = "depth";
+using study::Results;
 
-// A training: the size of the model, and its layer-scale as text: "none" or the initial gain.
-struct Training {
-  ModelSize size;
-  std::string layer_scale;
+// Choices of the axis layer_scale: others are initial gains.
+inline constexpr std::string_view kNoLayerScale = "none", kZeroLayerScale = "0";
 
-  std::string Text() const;
-};
-inline constexpr std::string_view kNoLayerScale = "none";
-inline constexpr std::string_view kZeroLayerScale = "0";
-
-// Returns every training of the settings once. Throws Error naming a bad option.
-std::vector<Training> TrainingsOf(const Settings& settings);
-// Returns the configuration of a training; `seed` is the seed of weights and batches. Throws Error
-// naming a bad option.
-TrainConfig ConfigOf(const Settings& settings, const Training& training, uint64_t seed);
 // Returns the distinct lengths of histories in ascending order, always including 1. Throws Error
 // naming a bad option.
 std::vector<size_t> HistoriesOf(const Settings& settings);
@@ -87,12 +70,11 @@ ForecastQuality JudgeForecast(std::span<const double> maxima,
                               size_t history,
                               size_t first);
 
-std::vector<TableSpec> TableSpecs();
-Rows Measure(const Settings& settings, const Trial& trial);
-void Derive(const Settings& settings, Tables& tables);
-std::vector<Figure> Figures(const Settings& settings, const Tables& tables);
-std::vector<ClaimSpec> Claims();
-std::string Notes(const Settings& settings, const Tables& tables);
+study::ProbeSpec Blocks();
+study::Named<std::function<std::vector<Row>(const Results&)>> DerivedTables();
+study::Named<std::function<Figure(const Results&)>> Figures();
+study::Named<std::function<Evidence(const Results&)>> EvidenceFunctions();
+std::string Notes(const Results& results);
 
 // Returns a count of `maxima`, summed over blocks, as a share of the steps that were compared.
 double ShareOf(const Frame& blocks, std::string_view column);

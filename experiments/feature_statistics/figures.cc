@@ -182,16 +182,18 @@ Figure OverrunFigure(const Frame& smoothness) {
 
 }  // namespace
 
-std::vector<Figure> Figures(const Settings& settings, const Tables& tables) {
-  const Frame features = tables.at(std::string(kFeaturesTable));
-  std::vector<Figure> figures = {StatisticsFigure(features),
-                                 GrowthFigure(features),
-                                 DepthFigure(tables.at(std::string(kGrowthTable))),
-                                 OverrunFigure(tables.at(std::string(kSmoothnessTable)))};
-  for (Figure& figure : figures) {
-    if (settings.seeds == 1) figure.title += " (one seed)";
-  }
-  return figures;
+study::Named<std::function<Figure(const Results&)>> Figures() {
+  const auto draw = [](Figure (*of)(const Frame&), const char* table) {
+    return [=](const Results& results) {
+      Figure figure = of(results.Of(table));
+      if (results.settings.seeds == 1) figure.title += " (one seed)";
+      return figure;
+    };
+  };
+  return {{"statistics", draw(StatisticsFigure, "features")},
+          {"growth", draw(GrowthFigure, "features")},
+          {"depth", draw(DepthFigure, "growth")},
+          {"overruns", draw(OverrunFigure, "smoothness")}};
 }
 
 }  // namespace numsim::experiments::feature_statistics

@@ -1,4 +1,4 @@
-// Measures one trial of `feature-statistics`: a training.
+// Measures a training of `feature-statistics`.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -7,12 +7,33 @@
 #include <utility>
 
 #include "experiments/feature_statistics/feature_statistics.h"
-#include "experiments/shared/training.h"
-#include "experiments/shared/training_steps.h"
 #include "numsim/train/trainer.h"
 
 namespace numsim::experiments::feature_statistics {
 namespace {
+
+using study::Measurement;
+
+constexpr BlockTensor kBlockTensors[] = {
+    {"output", "", "", "activation", false},
+    {"mlp-first-weight-gradient",
+     ".mlp.up.weight",
+     ".mlp.gate_up.weight",
+     "weight-gradient",
+     false},
+    {"mlp-second-weight-gradient",
+     ".mlp.down.weight",
+     ".mlp.down.weight",
+     "weight-gradient",
+     false},
+    {"output-gradient", "", "", "gradient", false},
+    {"mlp-first-x", ".mlp.norm", ".mlp.norm", "activation", true},
+    {"mlp-second-x", ".mlp.hidden", ".mlp.hidden", "activation", true},
+    {"mlp-first-w", ".mlp.up.weight", ".mlp.gate_up.weight", "weight", true},
+    {"mlp-second-w", ".mlp.down.weight", ".mlp.down.weight", "weight", true},
+    {"mlp-first-g", ".mlp.up", ".mlp.gate_up", "gradient", true},
+    {"mlp-second-g", ".mlp.down", ".mlp.down", "gradient", true},
+};
 
 // A tensor of the model and its maximum at each step so far.
 struct Watched {
@@ -113,42 +134,85 @@ Row MaximaRow(const Watched& watched,
           quality.change_95};
 }
 
-}  // namespace
+class BlockProbe final : public study::Probe {
+ public:
+  explicit BlockProbe(const Measurement& training) : watch_(training.trainer.config().model) {}
 
-Rows Measure(const Settings& settings, const Trial& trial) {
-  const std::string& size = trial.parameters.at("size");
-  const std::string& scale = trial.parameters.at("layer_scale");
-  const TrainConfig config = ConfigOf(settings, {ParseSize("sizes", size), scale}, trial.seed);
-  const auto every =
-      static_cast<uint64_t>(settings.GetInteger("every", 1, std::numeric_limits<int32_t>::max()));
-  Trainer trainer(config, OpenData(config.data));
-  Watch watch(trainer.config().model);
-  TrainingRows rows({size, scale, trial.seed});
-  uint64_t step = 0;
-  TrainingSteps loop(trial, trainer, [&](StateArchive& archive) { archive(rows, watch, step); });
-  for (; loop.Next(); ++step) {
-    trainer.Step();
-    const std::vector<Row> features = watch.Take(trainer.telemetry().Of("tensors"));
-    trainer.telemetry().Clear();
-    if (step % every != 0 && trainer.status() == TrainStatus::kRunning) continue;
-    for (const Row& cells : features) rows.Add(kFeaturesTable, cells);
+  void After(Measurement& training) override {
+    Trainer& trainer = training.trainer;
+    const std::vector<Row> features = watch_.Take(trainer.telemetry().Of("tensors"));
+    const auto every = static_cast<uint64_t>(
+        training.settings.GetInteger("every", 1, std::numeric_limits<int32_t>::max()));
+    const uint64_t step = step_++;
+    if (step % every != 0 && trainer.status() == TrainStatus::kRunning) return;
+    for (const Row& cells : features) training.rows.Add("features", cells);
   }
-  for (const Watched& watched : watch.watched()) {
-    for (const auto& [steps, first] :
-         {std::pair{kAllSteps, uint64_t{0}}, std::pair{kAfterWarmup, config.schedule.warmup}}) {
-      for (const Forecast forecast : kForecasts) {
-        for (const size_t history : HistoriesOf(settings)) {
-          rows.Add(kMaximaTable, MaximaRow(watched, steps, forecast, history, first));
+
+  void End(Measurement& training) override {
+    const std::vector<size_t> histories = HistoriesOf(training.settings);
+    const uint64_t warmup = training.trainer.config().schedule.warmup;
+    for (const Watched& watched : watch_.watched()) {
+      for (const auto& [steps, first] :
+           {std::pair{kAllSteps, uint64_t{0}}, std::pair{kAfterWarmup, warmup}}) {
+        for (const Forecast forecast : kForecasts) {
+          for (const size_t history : histories) {
+            training.rows.Add("maxima", MaximaRow(watched, steps, forecast, history, first));
+          }
         }
       }
     }
+    const Trainer& trainer = training.trainer;
+    training.rows.Add("final",
+                      {ToString(trainer.status()),
+                       trainer.steps_taken(),
+                       trainer.recent_loss(),
+                       training.FinalLoss()});
   }
-  rows.Add(kFinalTable,
-           {ToString(trainer.status()),
-            trainer.steps_taken(),
-            trainer.recent_loss(),
-            FinalLoss(trainer)});
-  return rows.Take();
+
+  void Keep(StateArchive& archive) override { archive(watch_, step_); }
+
+ private:
+  Watch watch_;
+  uint64_t step_ = 0;
+};
+
+}  // namespace
+
+std::span<const BlockTensor> BlockTensors() { return kBlockTensors; }
+
+study::ProbeSpec Blocks() {
+  const Column tower{"tower", "image or text"};
+  const Column block{"block", "number of the block, from 0"};
+  const Column tensor{"tensor", "tensor of the block"};
+  return {
+      .tables = {{"features",
+                  {{"step", "steps taken before this one"},
+                   tower,
+                   block,
+                   tensor,
+                   {"mean_abs", "mean magnitude of the finite elements"},
+                   {"max_abs", "largest magnitude; inf if an element is not finite"},
+                   {"rms", "root mean square of the finite elements"}}},
+                 {"maxima",
+                  {tower,
+                   block,
+                   tensor,
+                   {"steps", "steps that are judged: all, or after-warmup"},
+                   {"forecast", "prediction of a maximum: max or mean of the history"},
+                   {"history", "number of previous steps in the history"},
+                   {"compared", "number of steps with a maximum and a forecast above 0"},
+                   {"overruns", "number of those steps whose maximum is above the forecast"},
+                   {"clipped", "number of those above 16/15 of the forecast"},
+                   {"within_2", "number of those within a factor of 2 of the forecast"},
+                   {"largest_excess", "largest ratio of a maximum to its forecast"},
+                   {"change_median", "median of |log2(maximum / forecast)|"},
+                   {"change_95", "95 % quantile of |log2(maximum / forecast)|"}}},
+                 {"final",
+                  {{"status", "finished or diverged"},
+                   {"steps", "steps taken"},
+                   {"train_loss", "mean training loss of the last 10 steps, nats"},
+                   {"valid_loss", "validation loss at the end; inf when diverged"}}}},
+      .make = [](const Measurement& training) { return std::make_unique<BlockProbe>(training); }};
 }
 
 }  // namespace numsim::experiments::feature_statistics

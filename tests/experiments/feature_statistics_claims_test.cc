@@ -238,7 +238,7 @@ TEST_F(FeatureClaims, NotesTellOfDelayedScaling) {
   Forecasts("mlp-first-g", 0, {{"history", 16}, {"clipped", 50}});
   results_.Add("final",
                {{"size", "2x16"}, {"layer_scale", "none"}, {"seed", 0}, {"train_loss", 1.5}});
-  const std::string notes = Notes(results_.settings(), results_.Finish());
+  const std::string notes = FeatureStatistics().notes(results_.settings(), results_.Finish());
   EXPECT_THAT(notes, HasSubstr("2x16 with layer-scale none: 1.500."));
   EXPECT_THAT(notes, HasSubstr("the largest of 16 previous maxima"));
   EXPECT_THAT(notes, HasSubstr("mlp-first-g: 5.00 %"));

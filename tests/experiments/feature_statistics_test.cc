@@ -21,6 +21,7 @@
 namespace numsim::experiments::feature_statistics {
 namespace {
 
+using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::StartsWith;
 
@@ -28,28 +29,27 @@ std::string OptionsError(const Overrides& overrides) {
   return ErrorOf([&] { FeatureStatistics().trials(SettingsWith(overrides)); });
 }
 
+TrainConfig ConfigOf(const Settings& settings, const study::Arm& arm) {
+  return study::ConfigOf(FeatureStatisticsStudy(), settings, arm, 0);
+}
+
 TEST(FeatureOptions, AreNamedInErrors) {
   EXPECT_EQ(OptionsError({}), "no error");
-  for (const auto& [option, value] : Overrides{{"model", "mlp"},
-                                               {"sizes", "2x"},
-                                               {"layer-scales", "none,some"},
-                                               {"products", "sideways"},
-                                               {"every", "0"},
-                                               {"histories", "0"},
-                                               {"steps", "1"},
-                                               {"warmup", "6"},
-                                               {"patch", "5"},
-                                               {"batch", "1000"},
-                                               {"lr", "-1"},
-                                               {"beta2", "1"}}) {
-    EXPECT_THAT(OptionsError({{option, value}}), HasSubstr(option));
+  for (const auto& [option, value] :
+       std::vector<std::pair<std::string, std::string>>{{"layer-scales", "none,some"},
+                                                        {"layer-scales", "-1"},
+                                                        {"layer-scales", "0,0.0"},
+                                                        {"sizes", "2x16,2x16"},
+                                                        {"sizes", "2x"},
+                                                        {"products", "sideways"},
+                                                        {"products", "switchback:e9m9"},
+                                                        {"products", "switchback:/e5m2"},
+                                                        {"every", "0"},
+                                                        {"histories", "0"},
+                                                        {"steps", "1"},
+                                                        {"warmup", "6"}}) {
+    EXPECT_THAT(OptionsError({{option, value}}), HasSubstr("--" + option)) << value;
   }
-  EXPECT_THAT(OptionsError({{"captions", "no-such-folder"}}), HasSubstr("no-such-folder"));
-  for (const char* const products : {"switchback:e9m9", "switchback:", "switchback:/e5m2"}) {
-    EXPECT_THAT(OptionsError({{"products", products}}), HasSubstr("--products")) << products;
-  }
-  EXPECT_THAT(OptionsError({{"layer-scales", "0,0.0"}}), HasSubstr("--layer-scales"));
-  EXPECT_THAT(OptionsError({{"sizes", "2x16,2x16"}}), HasSubstr("--sizes"));
 }
 
 TEST(FeatureOptions, BecomeTheTraining) {
@@ -57,30 +57,38 @@ TEST(FeatureOptions, BecomeTheTraining) {
                                           {"sizes", "2x16,3x64"},
                                           {"layer-scales", "none,1e-4"},
                                           {"histories", "16,4,16"}});
-  const std::vector<Training> trainings = TrainingsOf(settings);
-  ASSERT_EQ(trainings.size(), 4u);
-  EXPECT_EQ(trainings[3].layer_scale, "1e-04");
-  const TrainConfig config = ConfigOf(settings, trainings[3], 7);
-  EXPECT_EQ(config.model.kind, ModelKind::kClip);
+  std::vector<std::string> labels;
+  for (const Trial& trial : FeatureStatistics().trials(settings)) labels.push_back(trial.label);
+  EXPECT_THAT(labels,
+              ElementsAre("2x16 layer-scale=none seed=0",
+                          "2x16 layer-scale=1e-04 seed=0",
+                          "3x64 layer-scale=none seed=0",
+                          "3x64 layer-scale=1e-04 seed=0"));
+  const TrainConfig config = ConfigOf(settings, {"3x64", "1e-04"});
   EXPECT_EQ(config.model.layers, 3u);
   EXPECT_EQ(config.model.width, 64u);
   EXPECT_EQ(config.model.layer_scale, 1e-4f);
   EXPECT_EQ(config.linear.all.kind, "tensor-wise");
   EXPECT_EQ(config.linear.all.format, "e4m3fn");
   EXPECT_EQ(config.linear.all.gradient_format, "e5m2");
-  EXPECT_EQ(config.train.seed, 7u);
-  EXPECT_EQ(config.schedule.warmup, 2u);
-  EXPECT_EQ(config.telemetry.tensors_every, 1u);
-  EXPECT_FALSE(ConfigOf(settings, trainings[0], 0).model.layer_scale.has_value());
+  EXPECT_FALSE(ConfigOf(settings, {"2x16", "none"}).model.layer_scale.has_value());
   EXPECT_EQ(HistoriesOf(settings), (std::vector<size_t>{1, 4, 16}));
+}
+
+// No training of an arm without layer-scale has one after all.
+TEST(FeatureOptions, AreNotOverruledByKeys) {
+  for (const char* const key : {"model.layer_scale=1", "linear.kind=tensor-wise"}) {
+    EXPECT_THAT(OptionsError({{"layer-scales", "none"}, {"keys", key}}),
+                HasSubstr("the experiment sets this key itself"));
+  }
 }
 
 // The tables of one training.
 Tables Train(const Settings& settings, const std::string& scale) {
-  const Rows rows = Measure(
+  const Rows rows = FeatureStatistics().run(
       settings, {.label = "", .seed = 0, .parameters = {{"size", "2x16"}, {"layer_scale", scale}}});
   Tables tables;
-  for (const TableSpec& spec : TableSpecs()) {
+  for (const TableSpec& spec : FeatureStatistics().tables) {
     Table& table = tables[spec.name];
     for (const Column& column : spec.columns) table.columns.push_back(column.name);
     if (rows.contains(spec.name)) table.rows = rows.at(spec.name);
@@ -108,7 +116,7 @@ std::map<std::string, std::pair<double, double>> RecordsOf(const Table& features
 TEST(FeatureTraining, RecordsWhatTheTrainerComputes) {
   const Settings settings = SettingsWith({});
   const Tables tables = Train(settings, "none");
-  TrainConfig config = ConfigOf(settings, {{2, 16}, "none"}, 0);
+  TrainConfig config = ConfigOf(settings, {"2x16", "none"});
   config.telemetry.tensors_every = 0;
   Trainer trainer(config, OpenData(config.data));
   const auto weight = [&] {
@@ -200,8 +208,8 @@ TEST(FeatureFigures, HavePanelsForEachTraining) {
   for (auto& [name, table] : Train(settings, "0")) {
     for (Row& row : table.rows) tables[name].rows.push_back(std::move(row));
   }
-  Derive(settings, tables);
-  const std::vector<Figure> figures = Figures(settings, tables);
+  FeatureStatistics().derive(settings, tables);
+  const std::vector<Figure> figures = FeatureStatistics().figures(settings, tables);
   const std::map<std::string, size_t> panels = {{"feature-statistics", 4},
                                                 {"feature-growth", 2},
                                                 {"feature-depth", 2},

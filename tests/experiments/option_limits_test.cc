@@ -30,7 +30,6 @@ const std::vector<Limits> kLimits = {
     {"feature-statistics", "every", 1, std::numeric_limits<int32_t>::max()},
     {"feature-statistics", "histories", 1, kWhole20},
     {"feature-statistics", "image", 16, 64},
-    {"feature-statistics", "patch", 1, 1024},
     {"feature-statistics", "shapes", 64, kWhole24},
     {"fp8-interventions", "clip-norm", 1e-9, 1e9, kReal},
     {"fp8-interventions", "diverged-above", 0, 1e9, kReal},
