@@ -27,7 +27,11 @@ std::string TrialToml(const Experiment& experiment,
   if (trial >= trials.size()) {
     throw Error::Format("--trial {}: expected 0 to {}", trial, trials.size() - 1);
   }
-  TrainConfig config = experiment.rows.trainings(settings, trials[trial]).front().config;
+  const std::vector<TrainingOfRow> trainings = experiment.rows.trainings(settings, trials[trial]);
+  if (trainings.empty()) {
+    throw Error::Format("--trial {}: {} trains nothing", trial, trials[trial].label);
+  }
+  TrainConfig config = trainings.front().config;
   config.train.valid_every = config.train.steps;
   config.telemetry.every = 1;
   return fmt::format("# {}, preset {}, trial {}: {}\n{}",

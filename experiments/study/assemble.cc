@@ -158,13 +158,22 @@ std::string OptionWith(const Study& study,
   return axis.options.empty() ? "" : axis.options.back();
 }
 
+void CheckLimits(const Settings& settings, const std::string& option, const Limits& limits) {
+  if (limits.whole) {
+    settings.GetInteger(
+        option, static_cast<int64_t>(limits.low), static_cast<int64_t>(limits.high));
+  } else {
+    settings.GetDouble(option, limits.low, limits.high);
+  }
+}
+
 // Checks the numbers that the options of an axis list, so that an error names the option.
 void CheckNumbers(const Axis& axis, const Settings& settings) {
   Settings single = settings;
   for (const std::string& option : axis.options) {
-    for (const std::string& value : settings.GetList(option)) {
+    for (const std::string& value : settings.GetListOrNone(option)) {
       single.options[option] = value;
-      single.GetDouble(option, axis.limits->low, axis.limits->high);
+      CheckLimits(single, option, *axis.limits);
     }
   }
 }
@@ -256,17 +265,12 @@ void CheckSettings(const Study& study, const Settings& settings) {
     const Setting& setting = *row.setting;
     const std::string& value = settings.Get(setting.name);
     if (std::ranges::count(setting.choices, value, &Choice::name) > 0) continue;
-    const Limits& limits = *setting.limits;
-    if (!limits.whole) {
-      settings.GetDouble(setting.name, limits.low, limits.high);
-      continue;
-    }
-    const auto low = static_cast<int64_t>(limits.low);
-    auto high = static_cast<int64_t>(limits.high);
+    Limits limits = *setting.limits;
     for (const std::string& other : {setting.at_most, setting.most}) {
-      if (!other.empty()) high = settings.GetInteger(other, 1, kMostSteps);
+      if (other.empty() || !limits.whole) continue;
+      limits.high = static_cast<double>(settings.GetInteger(other, 1, kMostSteps));
     }
-    settings.GetInteger(setting.name, low, high);
+    CheckLimits(settings, setting.name, limits);
   }
 }
 

@@ -37,7 +37,14 @@ void CheckArms(const Study& study, const ClaimRow& claim) {
       throw Error::Format("claim {}/{}: arm '{}': {}", study.name, claim.name, arm, error.what());
     }
   }
-  if (claim.kind == ClaimKind::kDivergence || sum == 0) return;
+  const bool compared = !claim.arms.empty() && !claim.evidence && !study.common.compare;
+  if (compared && !claim.outcome && !study.common.outcome) {
+    throw Error::Format("claim {}/{}: has no outcome", study.name, claim.name);
+  }
+  if (claim.reference && claim.arms.size() != 1) {
+    throw Error::Format("claim {}/{}: reference: expected one arm", study.name, claim.name);
+  }
+  if (claim.reference || claim.kind == ClaimKind::kDivergence || sum == 0) return;
   throw Error::Format(
       "claim {}/{}: the weights of its arms add up to {}, expected 0", study.name, claim.name, sum);
 }
@@ -52,22 +59,42 @@ std::vector<ArmContrast> ContrastsOf(const Results& results, const ClaimRow& cla
   return contrasts;
 }
 
+std::string TextOf(const Results& results, const Arm& arm) {
+  return ArmText(results.study, arm, results.study.arm_text);
+}
+
+Evidence NotTrained(const Results& results, const Arm& arm) {
+  return NotTestedBecause("was not trained: " + TextOf(results, arm));
+}
+
 Evidence EvidenceOf(const Results& results, const ClaimRow& claim) {
   if (claim.obstacle) {
     const std::string why = claim.obstacle(results);
     if (!why.empty()) return NotTestedBecause(why);
   }
   if (claim.evidence) return claim.evidence(results);
-  const std::vector<ArmContrast> contrasts = ContrastsOf(results, claim);
   const Claims& common = results.study.common;
+  const auto& outcome = claim.outcome ? claim.outcome : common.outcome;
+  if (claim.reference) {
+    const Arm arm = results.ArmOf(claim.arms.front().first);
+    return AgainstNumber(results, arm, outcome, *claim.reference);
+  }
+  const std::vector<ArmContrast> contrasts = ContrastsOf(results, claim);
   if (common.compare) return common.compare(results, claim, contrasts);
-  const Frame pool = results.Of(results.study.runs).Where([&](const Frame& run) {
-    return std::ranges::any_of(contrasts, [&](const ArmContrast& contrast) {
-      return std::ranges::any_of(
-          contrast, [&](const auto& arm) { return !results.OfArm(run, arm.first).Empty(); });
-    });
+  const Frame runs = results.Of(results.study.runs);
+  std::vector<Arm> arms;
+  for (const ArmContrast& contrast : contrasts) {
+    for (const auto& [arm, weight] : contrast) {
+      if (results.OfArm(runs, arm).Empty()) return NotTrained(results, arm);
+      arms.push_back(arm);
+    }
+  }
+  const Frame pool = runs.Where([&](const Frame& run) {
+    return common.pool_all || std::ranges::any_of(arms, [&](const Arm& arm) {
+             return !results.OfArm(run, arm).Empty();
+           });
   });
-  return CompareArms(results, pool, contrasts, claim.outcome ? claim.outcome : common.outcome);
+  return CompareArms(results, pool, contrasts, outcome);
 }
 
 }  // namespace
@@ -98,23 +125,32 @@ Evidence CompareArms(const Results& results,
                      const Frame& pool,
                      const std::vector<ArmContrast>& contrasts,
                      const std::function<double(const Frame& run)>& outcome) {
-  const auto text = [&](const Arm& arm) {
-    return ArmText(results.study, arm, results.study.arm_text);
-  };
   Evidence evidence;
   evidence.outcomes = OutcomesOf(
       pool,
       [&](const Frame& run) {
         Arm arm;
         for (const Axis& axis : results.study.axes) arm.push_back(run.Text(axis.name));
-        return text(arm);
+        return TextOf(results, arm);
       },
       outcome);
   for (const ArmContrast& arms : contrasts) {
     Contrast& contrast = evidence.contrasts.emplace_back();
-    for (const auto& [arm, weight] : arms) contrast.push_back({text(arm), weight});
+    for (const auto& [arm, weight] : arms) contrast.push_back({TextOf(results, arm), weight});
   }
   return evidence;
+}
+
+Evidence AgainstNumber(const Results& results,
+                       const Arm& arm,
+                       const std::function<double(const Frame& run)>& outcome,
+                       double reference) {
+  SeedValues values;
+  results.OfArm(results.Of(results.study.runs), arm).ForEach([&](const Frame& run) {
+    values[run.Text("seed")] = outcome(run);
+  });
+  if (values.empty()) return NotTrained(results, arm);
+  return AgainstReference(TextOf(results, arm), values, reference);
 }
 
 std::vector<ClaimSpec> ClaimsOf(const std::shared_ptr<const Study>& study) {

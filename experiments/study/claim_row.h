@@ -56,8 +56,9 @@ struct ClaimRow {
   std::string scale = {};
   std::optional<Diverged> diverged = {};
 
-  // The evidence: a contrast of arms, or a function.
+  // The evidence: a contrast of arms, one arm and the number that it is compared with, or a function.
   std::vector<std::pair<Picks, double>> arms = {};
+  std::optional<double> reference = {};
   size_t arms_of_each = 0;  // of several contrasts; 0: all arms are one
   std::function<double(const Frame& run)> outcome = {};
   std::function<Evidence(const Results&)> evidence = {};
@@ -72,7 +73,8 @@ struct Claims {
   Margin margin = {};
   Diverged diverged = Diverged::kMissing;
   std::function<double(const Frame& run)> outcome = {};
-  // Compares arms; empty: CompareArms on the runs of these arms.
+  bool pool_all = false;  // all arms serve to estimate the scatter
+  // Compares arms; empty: CompareArms on the runs of these arms, or of all.
   std::function<Evidence(const Results&, const ClaimRow&, const std::vector<ArmContrast>&)>
       compare = {};
 };
@@ -83,6 +85,12 @@ Evidence CompareArms(const Results& results,
                      const Frame& pool,
                      const std::vector<ArmContrast>& contrasts,
                      const std::function<double(const Frame& run)>& outcome);
+
+// Returns evidence about the outcome of an arm against a number.
+Evidence AgainstNumber(const Results& results,
+                       const Arm& arm,
+                       const std::function<double(const Frame& run)>& outcome,
+                       double reference);
 
 // Returns the claims of a study. Throws Error naming claim and arm for an arm that the axes cannot make.
 std::vector<ClaimSpec> ClaimsOf(const std::shared_ptr<const Study>& study);

@@ -78,6 +78,13 @@ void LimitLosses(const Frame& curves, const Frame& of_baseline, Panel& panel) {
   panel.y.high = high + 2 * room;
 }
 
+SeedValues ValuesOf(const MeanColumn& column, const Frame& runs) {
+  if (!column.outcome) return runs.OverSeeds(column.name);
+  SeedValues values;
+  runs.ForEach([&](const Frame& run) { values[run.Text("seed")] = column.outcome(run); });
+  return values;
+}
+
 }  // namespace
 
 bool Failed(const Frame& run) {
@@ -135,7 +142,9 @@ DerivedTable ArmMeans(const std::string& name, const std::vector<MeanColumn>& co
         if (column.diverged) {
           row.emplace_back(own.Size() - FinishedOf(own).Size());
         } else if (column.interval) {
-          Append({MeanOf(used.OverSeeds(column.name))}, row);
+          Append({MeanOf(ValuesOf(column, used))}, row);
+        } else if (column.outcome) {
+          row.emplace_back(MeanOf(ValuesOf(column, used)).value);
         } else {
           row.emplace_back(used.Mean(column.name));
         }

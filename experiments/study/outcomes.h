@@ -35,6 +35,8 @@ struct MeanColumn {
   bool interval = false;  // NAME_low and NAME_high have the 95 % interval
   bool finished = false;  // of the runs that finished
   bool diverged = false;
+  std::function<double(const Frame& run)> outcome =
+      {};  // what the mean is of; empty: the column NAME
 };
 // Returns a table of means over seeds: the number of seeds per arm, then these columns.
 DerivedTable ArmMeans(const std::string& name, const std::vector<MeanColumn>& columns);

@@ -65,7 +65,7 @@ struct MeasuredTable {
 };
 
 struct ProbeSpec {
-  std::vector<MeasuredTable> tables;
+  std::vector<MeasuredTable> tables = {};
   std::function<std::unique_ptr<Probe>(const Measurement&)> make;
 };
 

@@ -54,12 +54,11 @@ Option MakeOption(const Study& study, const OptionRow& row) {
   option.name = row.name;
   const auto before = std::ranges::find(study.before, row.name, &Texts::value_type::first);
   if (before != study.before.end()) option.before = before->second;
-  if (row.setting == nullptr) {
-    option.help = row.axis->help;
-    return option;
-  }
   const auto help = std::ranges::find(study.help, row.name, &Texts::value_type::first);
-  option.help = help == study.help.end() ? row.setting->help : help->second;
+  option.help = help != study.help.end() ? help->second
+                : row.setting == nullptr ? row.axis->help
+                                         : row.setting->help;
+  if (row.setting == nullptr) return option;
   option.part_of = row.setting->part_of;
   option.at_most = row.setting->at_most;
   if (before == study.before.end()) option.before = row.setting->before;
@@ -206,6 +205,7 @@ std::vector<Trial> TrialsOf(const Study& study, const Settings& settings) {
   CheckSettings(study, settings);
   Checker checker;
   std::vector<Trial> trials;
+  if (study.others.list) trials = study.others.list(settings);
   for (const Arm& arm : ArmsOf(study, settings)) {
     const Assembled assembled = Assemble(study, settings, arm, settings.seed);
     checker.Check(assembled);
@@ -222,9 +222,14 @@ std::vector<Trial> TrialsOf(const Study& study, const Settings& settings) {
   return trials;
 }
 
+bool IsTraining(const Study& study, const Trial& trial) {
+  return trial.parameters.contains(study.axes.front().name);
+}
+
 std::vector<TrainingOfRow> TrainingsOf(const Study& study,
                                        const Settings& settings,
                                        const Trial& trial) {
+  if (!IsTraining(study, trial)) return {};
   const Arm arm = ArmOf(study, trial);
   const TrainConfig config = ConfigOf(study, settings, arm, trial.seed);
   return {{KeyOf(study, config, arm, trial.seed), config}};
@@ -247,6 +252,9 @@ std::vector<TableSpec> TablesOf(const Study& study) {
   std::vector<Column> key = arm;
   key.push_back({"seed", "seed of weights and batches"});
   std::vector<TableSpec> tables;
+  for (const MeasuredTable& table : study.others.tables) {
+    tables.push_back({.name = table.name, .columns = table.columns});
+  }
   for (const ProbeSpec& probe : study.probes) {
     for (const MeasuredTable& table : probe.tables) {
       tables.push_back({.name = table.name, .columns = Joined(key, table.columns)});
@@ -284,7 +292,8 @@ std::vector<Figure> FiguresOf(const Study& study, const Settings& settings, cons
 
 RowsOfTrainings RowsOf(const Shared& study) {
   RowsOfTrainings rows;
-  if (study->takes_rows) rows.table = study->runs;
+  // Other trials would be missing in any rows.
+  if (study->takes_rows && !study->others.run) rows.table = study->runs;
   for (const Column& column : ArmColumns(*study)) rows.key.push_back(column.name);
   rows.key.emplace_back("seed");
   rows.texts = study->texts;
@@ -317,6 +326,17 @@ Choice JoinedChoice(const Axis& axis, const std::string& text) {
   return joined;
 }
 
+// Returns the canonical name of a value of an option.
+std::string NameOf(const Axis& axis, const std::string& option, const std::string& text) {
+  try {
+    const Choice choice = ChoiceOf(axis, text);
+    if (choice.hidden) throw Error("is trained by itself where it is needed");
+    return choice.name;
+  } catch (const Error& error) {
+    throw Error::Format("--{} '{}': {}", option, text, error.what());
+  }
+}
+
 }  // namespace
 
 Choice ChoiceOf(const Axis& axis, const std::string& text) {
@@ -346,14 +366,8 @@ std::vector<std::string> ValuesOf(const Axis& axis,
   std::vector<std::string> values;
   if (!axis.baseline.empty()) values.push_back(axis.baseline);
   for (const std::string& text : axis.split(settings.Get(option))) {
-    try {
-      const Choice choice = ChoiceOf(axis, text);
-      if (choice.hidden) throw Error("is trained by itself where it is needed");
-      std::string name = choice.name;
-      if (std::ranges::count(values, name) == 0) values.push_back(std::move(name));
-    } catch (const Error& error) {
-      throw Error::Format("--{} '{}': {}", option, text, error.what());
-    }
+    std::string name = NameOf(axis, option, text);
+    if (std::ranges::count(values, name) == 0) values.push_back(std::move(name));
   }
   return values;
 }
@@ -384,6 +398,36 @@ std::vector<Arm> AllArms(const Study& study, const Settings& settings) {
       }
     }
     arms = std::move(longer);
+  }
+  return arms;
+}
+
+std::function<Arm(const Settings&)> CentreOf(const std::vector<Axis>& axes) {
+  return [axes](const Settings& settings) {
+    Arm arm;
+    for (const Axis& axis : axes) {
+      const std::string& option = axis.options.front();
+      arm.push_back(NameOf(axis, option, settings.Get(option)));
+    }
+    return arm;
+  };
+}
+
+std::vector<Arm> ArmsAroundCentre(const Study& study, const Settings& settings) {
+  const Arm centre = study.centre(settings);
+  std::vector<Arm> arms = {centre};
+  for (size_t i = 0; i < study.axes.size(); ++i) {
+    const Axis& axis = study.axes[i];
+    for (size_t o = 1; o < axis.options.size(); ++o) {
+      const std::string& option = axis.options[o];
+      const std::vector<std::string> values = settings.GetListOrNone(option);
+      CheckDistinct(option, values);
+      for (const std::string& value : values) {
+        Arm arm = centre;
+        arm[i] = NameOf(axis, option, value);
+        if (std::ranges::count(arms, arm) == 0) arms.push_back(std::move(arm));
+      }
+    }
   }
   return arms;
 }
@@ -419,10 +463,15 @@ Experiment MakeExperiment(Study given) {
   for (const StudyPreset& preset : study->presets) {
     experiment.presets.push_back({preset.name, preset.seeds, preset.seconds});
   }
+  if (!study->others.run && !study->others.tables.empty()) {
+    throw Error::Format(
+        "{}: tables: no trial has rows of {}", study->name, study->others.tables.front().name);
+  }
   experiment.tables = TablesOf(*study);
   experiment.trials = [study](const Settings& settings) { return TrialsOf(*study, settings); };
   experiment.run = [study](const Settings& settings, const Trial& trial) {
-    return MeasureTraining(*study, settings, trial);
+    return IsTraining(*study, trial) ? MeasureTraining(*study, settings, trial)
+                                     : study->others.run(settings, trial);
   };
   experiment.rows = RowsOf(study);
   experiment.derive = [study](const Settings& settings, Tables& tables) {

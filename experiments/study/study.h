@@ -80,6 +80,15 @@ struct Axis {
   std::function<Row(const TrainConfig&)> cells = {};
 };
 
+// Trials that train nothing. They and their tables come before the others. A study that has some does
+// not take --rows.
+struct OtherTrials {
+  std::vector<MeasuredTable> tables = {};  // without axes and seed
+  // Returns the trials, which have no parameters of the names of axes.
+  std::function<std::vector<Trial>(const Settings&)> list = {};
+  std::function<Rows(const Settings&, const Trial&)> run = {};
+};
+
 // Texts by key: {"model.layers", "6"}.
 using Texts = std::vector<std::pair<std::string, std::string>>;
 
@@ -103,7 +112,7 @@ struct Study {
   std::string name, title, reproduces, description;
   Texts fixed = {};     // keys of every trial that no option sets
   Texts defaults = {};  // the same, which --set may change
-  Texts help = {};      // of common settings whose own help does not fit
+  Texts help = {};      // of options of axes, and of common settings whose own help does not fit
   Texts before = {};    // of options, as Option::before
   std::vector<StudyPreset> presets;
   std::vector<Setting> settings = {};
@@ -119,6 +128,7 @@ struct Study {
   std::string arm_text;  // in verdicts, "{intervention} / {format}"
   std::function<std::string(const Settings&)> scale;    // of a run
   std::function<double(const TrainConfig&)> cost = {};  // Trial::cost; empty: 1
+  OtherTrials others = {};
   std::vector<ProbeSpec> probes;
   std::string runs = "final";           // the table with a row per training
   bool takes_rows = true;               // of trainings that were made elsewhere
@@ -151,6 +161,11 @@ std::vector<std::string> ValuesOf(const Axis& axis,
                                   const std::string& option);
 // Returns the values of its first option.
 std::vector<std::string> ValuesOf(const Axis& axis, const Settings& settings);
+// Returns the function of Study::centre: the arm that the first option of each axis names.
+std::function<Arm(const Settings&)> CentreOf(const std::vector<Axis>& axes);
+// Returns the centre, then the arms that differ from it in one axis by a value that another option of the
+// axis lists. Throws Error for a value that is listed twice.
+std::vector<Arm> ArmsAroundCentre(const Study& study, const Settings& settings);
 // Returns the arm of a trial.
 Arm ArmOf(const Study& study, const Trial& trial);
 // Returns the cells that identify the rows of a training: of its arm, then the seed.

@@ -159,9 +159,12 @@ struct NamedOutcome {
   std::string note = {};              // ends their contrasts
 };
 
-Named<NamedOutcome> ReadOutcomes(Node& root, const Functions& functions) {
-  Named<NamedOutcome> outcomes;
+using NamedOutcomes = Named<NamedOutcome>;
+
+NamedOutcomes ReadOutcomes(Node& root, const Functions& functions, const Words& words) {
+  NamedOutcomes outcomes;
   for (Node& node : root.Tables("outcomes")) {
+    node.Replace(words);
     NamedOutcome& outcome = outcomes[node.key()];
     const std::string column = node.Text("column", "");
     outcome.of = [=](const Frame& run) { return run.Number(column); };
@@ -179,10 +182,8 @@ Named<NamedOutcome> ReadOutcomes(Node& root, const Functions& functions) {
 
 class ClaimReader {
  public:
-  ClaimReader(Node& root, const Functions& functions)
-      : functions_(functions), outcomes_(ReadOutcomes(root, functions)) {
-    for (const auto& [name, text] : OptionTexts(root.Table("words"))) words_[name] = text;
-  }
+  ClaimReader(const Functions& functions, const NamedOutcomes& outcomes, const Words& words)
+      : functions_(functions), outcomes_(outcomes), words_(words) {}
 
   // Returns the claim, or one for each row of `each`, in whose texts {KEY} is the row's value.
   std::vector<ClaimRow> Read(Node& node) const {
@@ -201,6 +202,7 @@ class ClaimReader {
     Claims claims{.items = common.Texts("items"), .scale = common.Text("scale", "")};
     if (common.Has("margin")) claims.margin = ReadMargin(common.Table("margin"));
     claims.diverged = ReadDiverged(common).value_or(Diverged::kMissing);
+    claims.pool_all = common.Flag("pool_all", false);
     if (common.Has("outcome")) claims.outcome = Find(outcomes_, common, "outcome").of;
     common.CheckTaken();
     return claims;
@@ -233,7 +235,9 @@ class ClaimReader {
       claim.contrast += outcome.note;
     }
     if (node.Has("margin")) claim.margin = ReadMargin(node.Table("margin"));
+    if (node.Has("reference")) claim.reference = node.Number("reference", 0);
     ReadArms(node, claim);
+    if (claim.reference && claim.arms.empty()) claim.arms.emplace_back(Picks(), 1);  // the centre
     if (claim.arms.empty() && !claim.evidence) throw node.About("arms", "is missing");
     node.Table("each").Values();
     node.CheckTaken();
@@ -286,8 +290,8 @@ class ClaimReader {
   }
 
   const Functions& functions_;
-  Named<NamedOutcome> outcomes_;
-  Words words_;
+  const NamedOutcomes& outcomes_;
+  const Words& words_;
 };
 
 // ---- tables and figures
@@ -327,6 +331,12 @@ std::vector<EndColumn> ReadEndColumns(Node& node, const Functions& functions) {
   return columns;
 }
 
+MeasuredTable ReadTable(Node& node) {
+  MeasuredTable table{node.Text("name"), ReadColumns(node)};
+  node.CheckTaken();
+  return table;
+}
+
 ProbeSpec ReadProbe(Node& node, const Functions& functions) {
   Named<ProbeSpec> probes = functions.probes;
   const bool curves = node.Text("measure") == "curves";
@@ -337,7 +347,12 @@ ProbeSpec ReadProbe(Node& node, const Functions& functions) {
     probes.emplace("end-of-training",
                    EndOfTraining(node.Text("table"), ReadEndColumns(node, functions)));
   }
-  return Find(probes, node, "measure");
+  ProbeSpec probe = Find(probes, node, "measure");
+  if (node.Has("tables") && !probe.tables.empty()) {
+    throw node.About("tables", "what is measured has its own tables");
+  }
+  for (Node& table : node.Tables("tables")) probe.tables.push_back(ReadTable(table));
+  return probe;
 }
 
 DerivedTable ReadOutcomeTable(Node& node) {
@@ -349,7 +364,7 @@ DerivedTable ReadOutcomeTable(Node& node) {
   return Outcomes(gaps);
 }
 
-DerivedTable ReadMeans(Node& node) {
+DerivedTable ReadMeans(Node& node, const NamedOutcomes& outcomes) {
   std::vector<MeanColumn> columns;
   for (Node& column : node.Tables("columns")) {
     columns.push_back({column.Text("name"),
@@ -357,15 +372,16 @@ DerivedTable ReadMeans(Node& node) {
                        column.Flag("interval", false),
                        column.Flag("finished", false),
                        column.Flag("diverged", false)});
+    if (column.Has("outcome")) columns.back().outcome = Find(outcomes, column, "outcome").of;
     column.CheckTaken();
   }
   return ArmMeans(node.Text("name"), columns);
 }
 
-DerivedTable ReadDerived(Node& node, const Functions& functions) {
+DerivedTable ReadDerived(Node& node, const Functions& functions, const NamedOutcomes& outcomes) {
   const std::string rows = node.Text("rows");
   if (rows == "outcomes") return ReadOutcomeTable(node);
-  if (rows == "means") return ReadMeans(node);
+  if (rows == "means") return ReadMeans(node, outcomes);
   return {.name = node.Text("name"),
           .columns = ReadColumns(node),
           .of_arms = node.Flag("of_arms", false),
@@ -443,6 +459,22 @@ std::optional<Paper> ReadPaper(Node& root) {
   throw root.About("paper", NotOneOf("the paper", paper, "SwitchBack, Fishman").what());
 }
 
+// Reads which arms a study has.
+void ReadArmsOf(Node& root, Study& study) {
+  const std::string arms = root.Text("arms", "all");
+  if (arms == "all") return;
+  if (arms != "around-centre") {
+    throw root.About("arms", NotOneOf("the kind of arms", arms, "all, around-centre").what());
+  }
+  for (const Axis& axis : study.axes) {
+    if (axis.options.empty()) {
+      throw root.About("arms", fmt::format("the axis {} has no option", axis.name));
+    }
+  }
+  study.centre = CentreOf(study.axes);
+  study.arms = ArmsAroundCentre;
+}
+
 // Reads each table of an array, whose keys must all be known.
 template <typename T, typename Function>
 std::vector<T> ReadEach(Node& root, std::string_view key, Function read) {
@@ -471,17 +503,22 @@ Study ReadStudy(std::string_view text, std::string_view name, Functions given) {
   study.settings = ReadEach<Setting>(root, "settings", ReadSetting);
   study.before = OptionTexts(root.Table("before"));
   study.axes = ReadEach<Axis>(root, "axes", [&](Node& node) { return ReadAxis(node, *functions); });
+  ReadArmsOf(root, study);
   study.label = root.Text("label");
   study.arm_text = root.Text("arm");
   study.scale = ReadScale(root, *functions);
+  study.others.tables = ReadEach<MeasuredTable>(root, "tables", ReadTable);
   study.probes =
       ReadEach<ProbeSpec>(root, "probes", [&](Node& node) { return ReadProbe(node, *functions); });
   study.runs = root.Text("runs");
   study.takes_rows = root.Flag("takes_rows", true);
   study.texts = root.Texts("texts");
+  const Texts texts = OptionTexts(root.Table("words"));
+  const Words words(texts.begin(), texts.end());
+  const NamedOutcomes outcomes = ReadOutcomes(root, *functions, words);
   study.derived = ReadEach<DerivedTable>(
-      root, "derived", [&](Node& node) { return ReadDerived(node, *functions); });
-  const ClaimReader claims(root, *functions);
+      root, "derived", [&](Node& node) { return ReadDerived(node, *functions, outcomes); });
+  const ClaimReader claims(*functions, outcomes, words);
   study.common = claims.ReadCommon(root.Table("every_claim"));
   for (Node& node : root.Tables("claims")) {
     for (ClaimRow& claim : claims.Read(node)) study.claims.push_back(std::move(claim));
