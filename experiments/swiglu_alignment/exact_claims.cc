@@ -15,34 +15,16 @@ constexpr double kNegligibleSlope = 0.01;  // of sigma': its largest value is 0.
 constexpr double kAligned = 0.99;          // of |cos|
 constexpr double kRounding = 1e-9;         // relative
 
-using EvidenceOf = Evidence (*)(const Settings&, const Tables&);
-
-ClaimSpec ExactClaim(const char* name,
-                     const char* item,
-                     const char* statement,
-                     const char* contrast,
-                     EvidenceOf evidence) {
-  ClaimSpec claim;
-  claim.id = std::string("swiglu-alignment/") + name;
-  claim.items = {std::string("fishman/") + item};
-  claim.statement = statement;
-  claim.kind = ClaimKind::kExact;
-  claim.contrast = contrast;
-  claim.scale = "A single SwiGLU neuron with squared errors, in float64.";
-  claim.evidence = evidence;
-  return claim;
-}
-
 // Returns the stationary points with a saturated gate.
-Frame PointsAtRest(const Tables& tables) {
-  return Frame(tables.at(std::string(kStationaryTable))).Where([](const Frame& row) {
+Frame PointsAtRest(const Results& results) {
+  return results.Of("stationary").Where([](const Frame& row) {
     return row.Number("gradient") < kAtRest && row.Number("slope") <= kNegligibleSlope;
   });
 }
 
 // Returns those whose sigma is 1.
-Frame InTheLimit(const Tables& tables) {
-  return PointsAtRest(tables).Where("gate", ToString(Gate::kSaturated));
+Frame InTheLimit(const Results& results) {
+  return PointsAtRest(results).Where("gate", ToString(Gate::kSaturated));
 }
 
 double LargestOf(const Frame& rows, const char* column) {
@@ -81,8 +63,8 @@ std::string PointText(const Frame& row) {
       row.Number("least_curvature"));
 }
 
-Evidence Theorem(const Settings&, const Tables& tables) {
-  const Frame rows = PointsAtRest(tables);
+Evidence Theorem(const Results& results) {
+  const Frame rows = PointsAtRest(results);
   Evidence evidence = OfAll(
       rows, [](const Frame& row) { return std::fabs(row.Number("cos")) >= kAligned; }, kNoPoint);
   if (!evidence.exact) return evidence;
@@ -96,8 +78,8 @@ Evidence Theorem(const Settings&, const Tables& tables) {
   return evidence;
 }
 
-Evidence Squared(const Settings&, const Tables& tables) {
-  const Frame rows = InTheLimit(tables);
+Evidence Squared(const Results& results) {
+  const Frame rows = InTheLimit(results);
   Evidence evidence = OfAll(
       rows, [](const Frame& row) { return row.Number("square_error") <= kRounding; }, kNoPoint);
   if (evidence.exact) {
@@ -107,8 +89,8 @@ Evidence Squared(const Settings&, const Tables& tables) {
   return evidence;
 }
 
-Evidence Eigenvectors(const Settings&, const Tables& tables) {
-  const Frame rows = InTheLimit(tables);
+Evidence Eigenvectors(const Results& results) {
+  const Frame rows = InTheLimit(results);
   Evidence evidence = OfAll(
       rows, [](const Frame& row) { return row.Number("vector_error") <= kRounding; }, kNoPoint);
   if (evidence.exact) {
@@ -124,8 +106,8 @@ bool HasBothParts(const Frame& row) {
          std::fabs(row.Number("eigenvalue_minus") + 1) <= kRounding;
 }
 
-Evidence Split(const Settings&, const Tables& tables) {
-  const Frame rows = InTheLimit(tables);
+Evidence Split(const Results& results) {
+  const Frame rows = InTheLimit(results);
   Evidence evidence = OfAll(
       rows,
       [](const Frame& row) {
@@ -147,8 +129,8 @@ Evidence Split(const Settings&, const Tables& tables) {
   return evidence;
 }
 
-Evidence Balance(const Settings&, const Tables& tables) {
-  const Frame rows = PointsAtRest(tables);
+Evidence Balance(const Results& results) {
+  const Frame rows = PointsAtRest(results);
   Evidence evidence = OfAll(
       rows,
       [](const Frame& row) {
@@ -162,7 +144,7 @@ Evidence Balance(const Settings&, const Tables& tables) {
     evidence.measured += fmt::format(
         " Largest ||w1|^2 - |w2|^2|: {:.1e} where sigma is 1, {:.1e} with real gates, which sigma' explains "
         "to {:.1e}.",
-        LargestOf(InTheLimit(tables), "imbalance"),
+        LargestOf(InTheLimit(results), "imbalance"),
         LargestOf(rows.Where("gate", ToString(Gate::kSigmoid)), "imbalance"),
         LargestOf(rows, "imbalance_error"));
   }
@@ -170,11 +152,13 @@ Evidence Balance(const Settings&, const Tables& tables) {
 }
 
 // Judges the neurons that Adam trained for a teacher, with l2 regularisation or without.
-Evidence OfStarts(const Tables& tables, const char* teacher, bool regularised, const Holds& holds) {
-  const Frame rows =
-      Frame(tables.at(std::string(kStartsTable)))
-          .Where("teacher", teacher)
-          .Where([&](const Frame& row) { return (row.Number("mu") > 0) == regularised; });
+Evidence OfStarts(const Results& results,
+                  const char* teacher,
+                  bool regularised,
+                  const Holds& holds) {
+  const Frame rows = results.Of("starts").Where("teacher", teacher).Where([&](const Frame& row) {
+    return (row.Number("mu") > 0) == regularised;
+  });
   Evidence evidence = OfAll(rows, holds, "no neuron was trained");
   if (!evidence.exact) return evidence;
   double least = 1, most = 0, start = 0;
@@ -197,19 +181,19 @@ Evidence OfStarts(const Tables& tables, const char* teacher, bool regularised, c
 bool IsAligned(const Frame& row) { return std::fabs(row.Number("cos")) > kAligned; }
 bool IsApart(const Frame& row) { return std::fabs(row.Number("cos")) < 0.1; }
 
-Evidence SquareAligns(const Settings&, const Tables& tables) {
-  return OfStarts(tables, "square", true, IsAligned);
+Evidence SquareAligns(const Results& results) {
+  return OfStarts(results, "square", true, IsAligned);
 }
-Evidence SquareAlignsWithoutL2(const Settings&, const Tables& tables) {
-  return OfStarts(tables, "square", false, IsAligned);
+Evidence SquareAlignsWithoutL2(const Results& results) {
+  return OfStarts(results, "square", false, IsAligned);
 }
-Evidence LinearStaysApart(const Settings&, const Tables& tables) {
-  return OfStarts(tables, "linear", true, IsApart);
+Evidence LinearStaysApart(const Results& results) {
+  return OfStarts(results, "linear", true, IsApart);
 }
 
 // SwiGLU(u x)/u^2 is sigma(u), so 1 - ratio = 1 / (1 + e^u) <= e^-u.
-Evidence Quadratic(const Settings&, const Tables& tables) {
-  const Frame rows = Frame(tables.at(std::string(kGrowthTable))).Where("activation", "swiglu");
+Evidence Quadratic(const Results& results) {
+  const Frame rows = results.Of("growth").Where("activation", "swiglu");
   Evidence evidence = OfAll(
       rows,
       [](const Frame& row) {
@@ -225,10 +209,9 @@ Evidence Quadratic(const Settings&, const Tables& tables) {
   return evidence;
 }
 
-Evidence AtMostLinear(const Settings&, const Tables& tables) {
-  const Frame rows = Frame(tables.at(std::string(kGrowthTable))).Where([](const Frame& row) {
-    return row.Text("activation") != "swiglu";
-  });
+Evidence AtMostLinear(const Results& results) {
+  const Frame rows = results.Of("growth").Where(
+      [](const Frame& row) { return row.Text("activation") != "swiglu"; });
   return OfAll(
       rows,
       [](const Frame& row) { return std::fabs(row.Number("over_u")) <= 1; },
@@ -237,41 +220,17 @@ Evidence AtMostLinear(const Settings&, const Tables& tables) {
 
 }  // namespace
 
-std::vector<ClaimSpec> ExactClaims() {
-  // clang-format off
-  return {
-      ExactClaim("theorem-1", "theorem-1",
-                 "At a stationary point with sigma'(w2.x_n) -> 0 for all samples, w1 -> w2 or w1 -> -w2.",
-                 "|cos(w1, w2)| at the points of stationary.csv whose gradient is below 1e-10 and whose largest sigma' is at most 0.01. It holds if this is at least 0.99 at each. Counterexample: inputs (z, b) with a constant b, and the linear teacher y = b (v.z) that w1 = (v, 0), w2 = (0, 1) fits", Theorem),
-      ExactClaim("a-squared", "equation-2",
-                 "At a stationary point with a saturated gate w1 = A^2 w1 and w2 = A^2 w2 for A = sum of lambda_n x_n x_n^T.",
-                 "relative error of A^2 w1 = w1 at the points where sigma is 1. It holds if this is at most 1e-9 at each", Squared),
-      ExactClaim("eigenvectors", "equation-2",
-                 "\"Since A is symmetric this implies that both w1 and w2 are eigenvectors of A with the same eigenvalue: 1 or -1.\"",
-                 "relative error of A w1 = w1 or A w1 = -w1 at the points where sigma is 1. It holds if this is at most 1e-9 at each", Eigenvectors),
-      ExactClaim("two-eigenspaces", "equation-2",
-                 "What does follow from w1 = A w2, w2 = A w1 (analysis of [Fishman]): w1 = p + q and w2 = p - q with A p = p and A q = -q. For the linear teacher neither p nor q is 0.",
-                 "relative errors of A p = p and A q = -q with p = (w1 + w2)/2, q = (w1 - w2)/2, at the points where sigma is 1. It holds if they are at most 1e-9 and, for the linear teacher, A has the eigenvalues 1 and -1 and |p|, |q| > 0.1", Split),
-      ExactClaim("norm-balance", "equation-1",
-                 "At a stationary point of Equation 1 with a saturated gate |w1| = |w2| (analysis of [Fishman]): the inner products of the equations with w1 and w2 have the same first term. With any gate |w1|^2 - |w2|^2 is the sum of delta_n (w1.x_n) (w2.x_n)^2 sigma'_n over mu.",
-                 "It holds if both are true to a relative error of 1e-9 at each point of stationary.csv whose gradient is below 1e-10", Balance),
-      ExactClaim("square-teacher-aligns", "section-4.2",
-                 "The weight vectors \"tend to align\". For a teacher that is a square, y = (v.z + b)^2, Adam with l2 regularisation aligns them.",
-                 "|cos(w1, w2)| after --neuron-steps from each of --starts random starts. It holds if this is above 0.99 from each; a computation, not a proof", SquareAligns),
-      ExactClaim("aligns-without-l2", "section-4.2",
-                 "Not in the paper, which says that alignment \"occurs due to l2 regularization\": for that teacher Adam aligns them without any.",
-                 "the same with mu = 0", SquareAlignsWithoutL2),
-      ExactClaim("linear-teacher-stays-apart", "section-4.2",
-                 "Not in the paper: for the linear teacher, from the same starts and with l2 regularisation, w1 and w2 do not align. Alignment is possible, not forced.",
-                 "|cos(w1, w2)| after --neuron-steps from each of --starts random starts. It holds if this is below 0.1 from each; a computation, not a proof", LinearStaysApart),
-      ExactClaim("swiglu-is-quadratic", "section-4.1",
-                 "If w1 = w2 and w1.x = 1, SwiGLU(c x) / c^2 -> 1 for c -> infinity.",
-                 "The ratio is sigma(c), and 1 - sigma(c) < e^-c. It holds if the ratio computed for c = 1, 2, 4, ..., 64 obeys that bound", Quadratic),
-      ExactClaim("others-at-most-linear", "section-4.1",
-                 "ReLU, GELU and Swish are \"at most linear at large input magnitudes\": lim |f(u)/u| <= 1.",
-                 "f(u)/u is 0 or 1 (ReLU) or a value of the logistic function (Swish, GELU in its tanh form). It holds if the magnitude computed for u = 1, -1, 2, -2, ..., -64 is at most 1", AtMostLinear),
-  };
-  // clang-format on
+study::Named<std::function<Evidence(const Results&)>> ExactEvidence() {
+  return {{"theorem-1", Theorem},
+          {"a-squared", Squared},
+          {"eigenvectors", Eigenvectors},
+          {"two-eigenspaces", Split},
+          {"norm-balance", Balance},
+          {"square-teacher-aligns", SquareAligns},
+          {"aligns-without-l2", SquareAlignsWithoutL2},
+          {"linear-teacher-stays-apart", LinearStaysApart},
+          {"swiglu-is-quadratic", Quadratic},
+          {"others-at-most-linear", AtMostLinear}};
 }
 
 }  // namespace numsim::experiments::swiglu_alignment

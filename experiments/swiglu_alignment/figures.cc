@@ -11,13 +11,6 @@
 namespace numsim::experiments::swiglu_alignment {
 namespace {
 
-Frame OfCentreArm(const Settings& settings, const Tables& tables, std::string_view table) {
-  const Arm centre = Centre(settings);
-  return Frame(tables.at(std::string(table))).Where([&](const Frame& row) {
-    return ArmOf(row) == centre;
-  });
-}
-
 Series LabelledLine(const Frame& frame, const char* column, std::string label, int style) {
   Series series = Line(frame, "step", column);
   series.label = std::move(label);
@@ -26,9 +19,9 @@ Series LabelledLine(const Frame& frame, const char* column, std::string label, i
 }
 
 // Figure 2 (b): cosines and norms of the outlier channel over the training.
-Figure AlignmentFigure(const Settings& settings, const Tables& tables) {
+Figure AlignmentFigure(const Results& results) {
   Figure figure{"swiglu-alignment", "Outlier channel through training", 2, {}, "points.csv"};
-  const Frame points = OfCentreArm(settings, tables, kPointsTable);
+  const Frame points = OfCentre(results, "points");
   if (points.Empty()) return figure;
   const Axis steps = AxisOf(points, "step", "step");
   Panel cosines{"cosine of w1 and w2", steps, {.label = "|cos|", .low = 0, .high = 1}};
@@ -64,13 +57,13 @@ std::vector<Series> Cloud(const Frame& elements) {
 }
 
 // Figures 2 (c) and 7: the elements of w1 and w2, early and late.
-Figure ElementsFigure(const Settings& settings, const Tables& tables) {
+Figure ElementsFigure(const Results& results) {
   Figure figure{"swiglu-elements",
                 "Elements of w1 and w2 in the outlier channel (one seed)",
                 2,
                 {},
                 "elements.csv"};
-  const Frame elements = OfCentreArm(settings, tables, kElementsTable);
+  const Frame elements = OfCentre(results, "elements");
   for (const Frame& at : elements.By({"step"})) {
     Panel panel{fmt::format("after {} steps", at.Text("step")),
                 {.label = "element of w1"},
@@ -82,11 +75,12 @@ Figure ElementsFigure(const Settings& settings, const Tables& tables) {
 }
 
 // Figure 9: the histogram of |w2.x|.
-Figure GatesFigure(const Settings& settings, const Tables& tables) {
+Figure GatesFigure(const Results& results) {
   Figure figure{.name = "swiglu-gates",
                 .title = "|w2.x| over tokens in the outlier channel, at the end",
                 .source_csv = "gates.csv"};
-  const Frame gates = OfCentreArm(settings, tables, kGatesTable);
+  const Frame gates = OfCentre(results, "gates");
+  if (gates.Empty()) return figure;
   Panel panel{"", {.label = "ln |w_2·x|"}, {.label = "share of the tokens", .log10 = true}};
   for (const Frame& seed : gates.By({"seed"})) {
     Series series;
@@ -101,36 +95,32 @@ Figure GatesFigure(const Settings& settings, const Tables& tables) {
 }
 
 struct ShownAxis {
-  const char* title;
-  std::string Arm::*field;
+  const char *name, *title;
 };
 constexpr ShownAxis kShownAxes[] = {
-    {"weight decay", &Arm::weight_decay}, {"learning rate", &Arm::lr}, {"steps", &Arm::steps}};
+    {"weight_decay", "weight decay"}, {"lr", "learning rate"}, {"steps", "steps"}};
 
-// Returns |cos| of the outlier channel through the trainings that differ from the centre in one field.
-Panel AxisPanel(const Settings& settings, const Frame& points, const ShownAxis& axis) {
+// Returns |cos| of the outlier channel through the trainings that differ from the centre along one axis.
+Panel AxisPanel(const Results& results, const Frame& points, const ShownAxis& axis) {
   Panel panel{axis.title,
               AxisOf(points, "step", "step"),
               {.label = "|cos| of the outlier channel", .low = 0, .high = 1}};
-  const Arm centre = Centre(settings);
-  int style = 0;
-  for (const Frame& arm : points.By(kArmKey)) {
-    Arm moved = ArmOf(arm);
-    const std::string value = moved.*axis.field;
-    moved.*axis.field = centre.*axis.field;
-    if (moved != centre) continue;
+  for (const std::string& value : points.Distinct(axis.name)) {
+    const Frame arm = results.OfArm(points, results.ArmOf({{axis.name, value}}));
+    if (arm.Empty()) continue;
+    const int style = static_cast<int>(panel.series.size());
     panel.series.push_back(
-        LabelledLine(arm, "abs_cos", fmt::format("{} {}", axis.title, value), style++));
+        LabelledLine(arm, "abs_cos", fmt::format("{} {}", axis.title, value), style));
   }
   return panel;
 }
 
-Figure AxesFigure(const Settings& settings, const Tables& tables) {
+Figure AxesFigure(const Results& results) {
   Figure figure{
       "swiglu-axes", "Alignment of the outlier channel along the axes", 2, {}, "points.csv"};
-  const Frame points = tables.at(std::string(kPointsTable));
+  const Frame points = results.Of("points");
   for (const ShownAxis& axis : kShownAxes) {
-    Panel panel = AxisPanel(settings, points, axis);
+    Panel panel = AxisPanel(results, points, axis);
     if (panel.series.size() > 1) figure.panels.push_back(std::move(panel));
   }
   return figure;
@@ -139,15 +129,16 @@ Figure AxesFigure(const Settings& settings, const Tables& tables) {
 constexpr double kDegree = 0.017453292519943295;
 
 // The single neuron: the angle of its weights follows that of the teacher's factors.
-Figure NeuronFigure(const Tables& tables) {
+Figure NeuronFigure(const Results& results) {
   Figure figure{.name = "swiglu-neuron",
                 .title = "A single neuron at a stationary point with a saturated gate",
                 .source_csv = "stationary.csv"};
-  const Frame points = Frame(tables.at(std::string(kStationaryTable)))
+  const Frame points = results.Of("stationary")
                            .Where("design", "corners")
                            .Where("gate", ToString(Gate::kSaturated))
                            .Where("mu", 0.1)
                            .Where([](const Frame& row) { return row.Text("teacher") != "square"; });
+  if (points.Empty()) return figure;
   std::vector<std::pair<double, double>> sorted;
   points.ForEach(
       [&](const Frame& row) { sorted.emplace_back(row.Number("degrees"), row.Number("cos")); });
@@ -173,22 +164,24 @@ Figure NeuronFigure(const Tables& tables) {
 
 }  // namespace
 
-std::vector<Figure> Figures(const Settings& settings, const Tables& tables) {
-  std::vector<Figure> figures = {NeuronFigure(tables),
-                                 AlignmentFigure(settings, tables),
-                                 ElementsFigure(settings, tables),
-                                 GatesFigure(settings, tables),
-                                 AxesFigure(settings, tables)};
-  std::erase_if(figures, [](const Figure& figure) {
-    return std::all_of(figure.panels.begin(), figure.panels.end(), [](const Panel& panel) {
-      return panel.series.empty();
-    });
-  });
-  for (Figure& figure : figures) {
-    const bool of_trainings = figure.name != "swiglu-neuron" && figure.name != "swiglu-elements";
-    if (settings.seeds == 1 && of_trainings) figure.title += " (one seed)";
-  }
-  return figures;
+Frame OfCentre(const Results& results, const char* table) {
+  return results.OfArm(results.Of(table), results.ArmOf({}));
+}
+
+study::Named<std::function<Figure(const Results&)>> Figures() {
+  // The title of a figure of all seeds says so if there is one.
+  const auto of_seeds = [](Figure (*draw)(const Results&)) {
+    return [=](const Results& results) {
+      Figure figure = draw(results);
+      if (results.settings.seeds == 1) figure.title += " (one seed)";
+      return figure;
+    };
+  };
+  return {{"neuron", NeuronFigure},
+          {"alignment", of_seeds(AlignmentFigure)},
+          {"elements", ElementsFigure},
+          {"gates", of_seeds(GatesFigure)},
+          {"axes", of_seeds(AxesFigure)}};
 }
 
 }  // namespace numsim::experiments::swiglu_alignment

@@ -1,14 +1,10 @@
-// Measures one trial of `swiglu-alignment`.
-#include <fmt/format.h>
-
+// Measures a training of `swiglu-alignment`.
 #include <algorithm>
 #include <cmath>
 #include <map>
 #include <optional>
 
 #include "experiments/shared/special_values.h"
-#include "experiments/shared/training.h"
-#include "experiments/shared/training_steps.h"
 #include "experiments/swiglu_alignment/channels.h"
 #include "experiments/swiglu_alignment/swiglu_alignment.h"
 #include "numsim/base/elementary.h"
@@ -16,6 +12,11 @@
 
 namespace numsim::experiments::swiglu_alignment {
 namespace {
+
+using study::Measurement;
+
+// Returns the step of the early record of a training.
+uint64_t EarlyStep(uint64_t steps) { return std::max<uint64_t>(1, steps / kEarlyPart); }
 
 // The state of all MLPs at one point of a training.
 struct Record {
@@ -52,15 +53,6 @@ const ChannelState& At(const Record& record, const Place& place) {
   return record.channels[place.block][place.channel];
 }
 
-// A training with its records. Weights and activations are kept of the early and of the last record.
-struct History {
-  std::vector<Record> records;
-  std::vector<MlpSnapshot> early_mlps, last_mlps;
-  size_t early = 0;  // index of the early record, or of the last one if the training ended before
-
-  void Keep(StateArchive& archive) { archive(records, early_mlps, last_mlps, early); }
-};
-
 Record RecordOf(const Trainer& trainer, const std::vector<MlpSnapshot>& mlps) {
   Record record;
   record.step = trainer.steps_taken();
@@ -71,27 +63,6 @@ Record RecordOf(const Trainer& trainer, const std::vector<MlpSnapshot>& mlps) {
     record.colinearity.push_back(ColinearityOf(mlp));
   }
   return record;
-}
-
-History TrainAndRecord(const Settings& settings, const Trial& trial, Trainer& trainer) {
-  const uint64_t steps = trainer.config().train.steps;
-  History history;
-  TrainingSteps loop(trial, trainer, [&](StateArchive& archive) { archive(history); });
-  const std::vector<uint64_t> record_steps = RecordSteps(settings, steps);
-  while (history.records.size() < record_steps.size()) {
-    const uint64_t at = record_steps[history.records.size()];
-    while (trainer.steps_taken() < at && loop.Next()) {
-      trainer.Step();
-      trainer.telemetry().Clear();
-    }
-    if (trainer.steps_taken() < at) break;  // it diverged
-    history.last_mlps = SnapshotOf(trainer);
-    history.records.push_back(RecordOf(trainer, history.last_mlps));
-    if (at > EarlyStep(steps)) continue;
-    history.early_mlps = history.last_mlps;
-    history.early = history.records.size() - 1;
-  }
-  return history;
 }
 
 // Returns |cos| of all channels, without one of them.
@@ -132,7 +103,7 @@ void AddPoint(const Record& record, const Place& outlier, uint64_t tokens, Train
   const ChannelState& state = At(record, outlier);
   const Place leading = LeadingChannel(record);
   const std::vector<double> cosines = AbsoluteCosines(record, std::nullopt);
-  rows.Add(kPointsTable,
+  rows.Add("points",
            {record.step,
             record.step * tokens,
             record.loss,
@@ -159,7 +130,7 @@ void AddPoint(const Record& record, const Place& outlier, uint64_t tokens, Train
 void AddChannels(const Record& record, size_t block, TrainingRows& rows) {
   for (size_t channel = 0; channel < record.channels[block].size(); ++channel) {
     const ChannelState& state = record.channels[block][channel];
-    rows.Add(kChannelsTable,
+    rows.Add("channels",
              {record.step,
               block,
               channel,
@@ -176,7 +147,7 @@ void AddChannels(const Record& record, size_t block, TrainingRows& rows) {
 
 void AddElements(uint64_t step, const MlpSnapshot& mlp, size_t channel, TrainingRows& rows) {
   for (size_t i = 0; i < mlp.gate_up.cols; ++i) {
-    rows.Add(kElementsTable, {step, i, mlp.Linear(channel)[i], mlp.Gate(channel)[i]});
+    rows.Add("elements", {step, i, mlp.Linear(channel)[i], mlp.Gate(channel)[i]});
   }
 }
 
@@ -191,90 +162,108 @@ void AddGates(const MlpSnapshot& mlp, size_t channel, TrainingRows& rows) {
     ++bins[static_cast<int>(std::floor(Log(std::max(std::fabs(gate), kLeastGate)) / kBinWidth))];
   }
   for (const auto& [bin, count] : bins) {
-    rows.Add(kGatesTable,
+    rows.Add("gates",
              {bin * kBinWidth, static_cast<double>(count) / static_cast<double>(mlp.inner.rows)});
   }
 }
 
-void AddRun(const Trainer& trainer,
-            double start,
-            double valid,
-            const History& history,
-            const Place& outlier,
-            TrainingRows& rows) {
-  const Record& first = history.records[history.early];
-  const Record& last = history.records.back();
-  const ChannelState& early = At(first, outlier);
-  const ChannelState& late = At(last, outlier);
-  rows.Add(kRunsTable,
-           {trainer.model().parameters().Elements(),
-            ToString(trainer.status()),
-            trainer.steps_taken(),
-            start,
-            valid,
-            outlier.block,
-            outlier.channel,
-            first.step,
-            early.cos,
-            late.cos,
-            MeanOfOthers(first, outlier),
-            MeanOfOthers(last, outlier),
-            early.linear_norm,
-            late.linear_norm,
-            early.gate_norm,
-            late.gate_norm,
-            late.above_one,
-            late.above_e,
-            late.slope,
-            LargestActivation(first),
-            LargestActivation(last),
-            first.kurtosis[outlier.block],
-            last.kurtosis[outlier.block],
-            first.colinearity[outlier.block],
-            last.colinearity[outlier.block],
-            CorrelationWithOutliers(last.channels[outlier.block])});
-}
+// Records the state of all MLPs; the outlier channel is known at the end. Weights and activations are
+// kept of the early and of the last record.
+class ChannelProbe final : public study::Probe {
+ public:
+  explicit ChannelProbe(const Measurement& training)
+      : steps_(RecordSteps(training.settings, training.trainer.config().train.steps)),
+        early_step_(EarlyStep(training.trainer.config().train.steps)) {}
+
+  void Begin(Measurement& training) override { RecordIfDue(training.trainer); }
+  void After(Measurement& training) override { RecordIfDue(training.trainer); }
+
+  void End(Measurement& training) override {
+    const Place outlier = LeadingChannel(records_.back());
+    TrainingRows& rows = training.rows;
+    for (const Record& record : records_) {
+      AddPoint(record, outlier, training.trainer.tokens_per_step(), rows);
+    }
+    for (const Record* const record : {&records_[early_], &records_.back()}) {
+      AddChannels(*record, outlier.block, rows);
+    }
+    AddGates(last_mlps_[outlier.block], outlier.channel, rows);
+    if (training.seed == training.settings.seed) {
+      AddElements(records_[early_].step, early_mlps_[outlier.block], outlier.channel, rows);
+      AddElements(records_.back().step, last_mlps_[outlier.block], outlier.channel, rows);
+    }
+    AddRun(training, outlier);
+  }
+
+  void Keep(StateArchive& archive) override { archive(records_, early_mlps_, last_mlps_, early_); }
+
+ private:
+  void RecordIfDue(Trainer& trainer) {
+    if (records_.size() == steps_.size()) return;
+    const uint64_t step = steps_[records_.size()];
+    if (trainer.steps_taken() < step) return;
+    last_mlps_ = SnapshotOf(trainer);
+    records_.push_back(RecordOf(trainer, last_mlps_));
+    if (step > early_step_) return;
+    early_mlps_ = last_mlps_;
+    early_ = records_.size() - 1;
+  }
+
+  void AddRun(Measurement& training, const Place& outlier) const {
+    const Record& first = records_[early_];
+    const Record& last = records_.back();
+    const ChannelState& early = At(first, outlier);
+    const ChannelState& late = At(last, outlier);
+    training.rows.Add("runs",
+                      {training.trainer.model().parameters().Elements(),
+                       ToString(training.trainer.status()),
+                       training.trainer.steps_taken(),
+                       training.start_loss,
+                       training.FinalLoss(),
+                       outlier.block,
+                       outlier.channel,
+                       first.step,
+                       early.cos,
+                       late.cos,
+                       MeanOfOthers(first, outlier),
+                       MeanOfOthers(last, outlier),
+                       early.linear_norm,
+                       late.linear_norm,
+                       early.gate_norm,
+                       late.gate_norm,
+                       late.above_one,
+                       late.above_e,
+                       late.slope,
+                       LargestActivation(first),
+                       LargestActivation(last),
+                       first.kurtosis[outlier.block],
+                       last.kurtosis[outlier.block],
+                       first.colinearity[outlier.block],
+                       last.colinearity[outlier.block],
+                       CorrelationWithOutliers(last.channels[outlier.block])});
+  }
+
+  std::vector<uint64_t> steps_;  // of the records
+  uint64_t early_step_;
+  std::vector<Record> records_;
+  std::vector<MlpSnapshot> early_mlps_, last_mlps_;
+  size_t early_ = 0;  // the early record, or the last one if the training ended before
+};
 
 }  // namespace
 
-Rows MeasureTraining(const Settings& settings, const Trial& trial) {
-  const Arm arm = ArmOf(trial);
-  const TrainConfig config = ConfigOf(settings, arm, trial.seed);
-  Trainer trainer(config, OpenData(config.data));
-  const double start = trainer.Validate().Mean();
-  const History history = TrainAndRecord(settings, trial, trainer);
-  const Place outlier = LeadingChannel(history.records.back());
-
-  Row key = CellsOf(arm);
-  key.emplace_back(trial.seed);
-  TrainingRows rows(key);
-  for (const Record& record : history.records) {
-    AddPoint(record, outlier, trainer.tokens_per_step(), rows);
-  }
-  for (const size_t record : {history.early, history.records.size() - 1}) {
-    AddChannels(history.records[record], outlier.block, rows);
-  }
-  AddGates(history.last_mlps[outlier.block], outlier.channel, rows);
-  if (trial.seed == settings.seed) {
-    AddElements(history.records[history.early].step,
-                history.early_mlps[outlier.block],
-                outlier.channel,
-                rows);
-    AddElements(
-        history.records.back().step, history.last_mlps[outlier.block], outlier.channel, rows);
-  }
-  AddRun(trainer, start, FinalLoss(trainer), history, outlier, rows);
-  return rows.Take();
+std::vector<uint64_t> RecordSteps(const Settings& settings, uint64_t steps) {
+  const auto points = static_cast<uint64_t>(settings.GetInteger("points", 1, 10'000));
+  std::vector<uint64_t> at = {0, EarlyStep(steps)};
+  for (uint64_t i = 1; i <= points; ++i) at.push_back(i * steps / points);
+  std::ranges::sort(at);
+  at.erase(std::unique(at.begin(), at.end()), at.end());
+  return at;
 }
 
-Rows Measure(const Settings& settings, const Trial& trial) {
-  const std::string& part = trial.parameters.at("part");
-  if (part == "stationary") return {{std::string(kStationaryTable), StationaryRows()}};
-  if (part == "growth") return {{std::string(kGrowthTable), GrowthRows()}};
-  if (part == "starts")
-    return {{std::string(kStartsTable),
-             StartRows(settings, std::stoull(trial.parameters.at("start")))}};
-  return MeasureTraining(settings, trial);
+study::ProbeSpec Channels() {
+  return {
+      .make = [](const Measurement& training) { return std::make_unique<ChannelProbe>(training); }};
 }
 
 }  // namespace numsim::experiments::swiglu_alignment

@@ -5,34 +5,24 @@
 // MLPs whose activation is the largest over a batch at the end of the training.
 #pragma once
 
-#include <cstddef>
 #include <cstdint>
-#include <initializer_list>
+#include <functional>
 #include <string>
-#include <string_view>
 #include <vector>
 
-#include "experiments/runner/experiment.h"
+#include "experiments/study/study.h"
+#include "experiments/study/study_file.h"
 #include "experiments/swiglu_alignment/neuron.h"
-#include "numsim/config/config.h"
 
 namespace numsim::experiments {
 
+study::Study SwigluAlignmentStudy();
 Experiment SwigluAlignment();
 
 namespace swiglu_alignment {
 
-// Tables of the exact part.
-inline constexpr std::string_view kStationaryTable = "stationary";
-inline constexpr std::string_view kStartsTable = "starts";
-inline constexpr std::string_view kGrowthTable = "growth";
-// Tables of the trainings.
-inline constexpr std::string_view kRunsTable = "runs";
-inline constexpr std::string_view kPointsTable = "points";
-inline constexpr std::string_view kChannelsTable = "channels";
-inline constexpr std::string_view kElementsTable = "elements";
-inline constexpr std::string_view kGatesTable = "gates";
-inline constexpr std::string_view kArmsTable = "arms";
+using study::Arm;
+using study::Results;
 
 // ---- the exact part
 
@@ -54,49 +44,22 @@ std::vector<Row> GrowthRows();
 
 // ---- the trainings
 
-// Everything in which two trainings differ except for the seed, as texts of the options.
-struct Arm {
-  std::string size, lr, weight_decay, steps;
-
-  // Returns "2x32 lr 4e-3 weight decay 0.1 steps 600", unique per arm.
-  std::string Text() const;
-  friend bool operator==(const Arm&, const Arm&) = default;
-};
-// The columns of a table that name its arm.
-inline const std::initializer_list<std::string_view> kArmKey = {
-    "size", "lr", "weight_decay", "steps"};
-std::vector<Column> ArmColumns();
-// Returns the arm of a row of a table, or of a trial.
-Arm ArmOf(const Frame& row);
-Arm ArmOf(const Trial& trial);
-// Returns the cells of an arm, in the order of kArmKey.
-Row CellsOf(const Arm& arm);
-
-// Returns the arm from which every axis of the options departs.
-Arm Centre(const Settings& settings);
-// Returns every arm once, and checks the options. Throws Error naming a bad option.
-std::vector<Arm> ArmsOf(const Settings& settings);
-TrainConfig ConfigOf(const Settings& settings, const Arm& arm, uint64_t seed);
-
 // The part of a training after which the paper looks at "an early training stage": 8 of 330 billion
 // tokens.
 inline constexpr uint64_t kEarlyPart = 40;
-// Returns the step of the early record of a training.
-uint64_t EarlyStep(uint64_t steps);
 // Returns the steps of a training's records, ascending: 0, the early one, and --points of equal
 // distance.
 std::vector<uint64_t> RecordSteps(const Settings& settings, uint64_t steps);
 
-std::vector<Trial> Trials(const Settings& settings);
-Rows Measure(const Settings& settings, const Trial& trial);
-Rows MeasureTraining(const Settings& settings, const Trial& trial);
-void Derive(const Settings& settings, Tables& tables);
-std::vector<Figure> Figures(const Settings& settings, const Tables& tables);
-std::vector<ClaimSpec> Claims();
-std::vector<ClaimSpec> ExactClaims();
-std::string Notes(const Settings& settings, const Tables& tables);
-std::vector<Option> Options();
-std::vector<TableSpec> TableSpecs();
+// Returns the rows of the centre.
+Frame OfCentre(const Results& results, const char* table);
+
+// Returns the probe of the channels.
+study::ProbeSpec Channels();
+study::Named<std::function<Evidence(const Results&)>> ExactEvidence();
+// Adds the functions that the claims about trainings in study.toml name.
+void AddClaimFunctions(study::Functions& functions);
+study::Named<std::function<Figure(const Results&)>> Figures();
 
 }  // namespace swiglu_alignment
 }  // namespace numsim::experiments

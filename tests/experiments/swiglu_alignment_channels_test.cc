@@ -71,7 +71,7 @@ TEST(SwigluChannels, ColinearityIsThatOfTheFirstSingularVector) {
 
 TEST_F(SwigluTraining, ASnapshotIsOfTheModelAndLeavesTheTrainingAsItWas) {
   const Settings settings = TinySettings();
-  const TrainConfig config = ConfigOf(settings, Centre(settings), 0);
+  const TrainConfig config = ConfigOf(settings, {"2x32", "1e-2", "0.1", "80"}, 0);
   const std::shared_ptr<const DataSource> data = OpenData(config.data);
   Trainer watched(config, data), alone(config, data);
   for (int step = 0; step < 3; ++step) {

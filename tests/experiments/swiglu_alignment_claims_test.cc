@@ -30,10 +30,10 @@ class SwigluClaims : public ::testing::Test {
     }
   }
   static Cells RunOf(const Arm& arm, int seed) {
-    return {{"size", arm.size},
-            {"lr", arm.lr},
-            {"weight_decay", arm.weight_decay},
-            {"steps", arm.steps},
+    return {{"size", arm[0]},
+            {"lr", arm[1]},
+            {"weight_decay", arm[2]},
+            {"steps", arm[3]},
             {"seed", seed},
             {"parameters", 1000},
             {"status", "finished"},
@@ -49,7 +49,7 @@ class SwigluClaims : public ::testing::Test {
             {"kurtosis_late", 4},
             {"correlation", 0}};
   }
-  Arm CentreArm() const { return Centre(results_.settings()); }
+  Arm CentreArm() const { return SwigluAlignmentStudy().centre(results_.settings()); }
   // The verdict if ten runs of the centre have that value.
   std::string IfCentre(const std::string& column, double mean, const std::string& claim) {
     results_.Clear("runs");
@@ -112,10 +112,10 @@ TEST_F(SwigluClaims, SaturationIsJudgedWhenAlignmentIsHalfway) {
                                    {600, 0.8, 0.01}};
       for (const auto& [step, cos, slope] : records) {
         results_.Add("points",
-                     {{"size", CentreArm().size},
-                      {"lr", CentreArm().lr},
-                      {"weight_decay", CentreArm().weight_decay},
-                      {"steps", CentreArm().steps},
+                     {{"size", CentreArm()[0]},
+                      {"lr", CentreArm()[1]},
+                      {"weight_decay", CentreArm()[2]},
+                      {"steps", CentreArm()[3]},
                       {"seed", seed},
                       {"step", step},
                       {"abs_cos", cos},
@@ -130,12 +130,12 @@ TEST_F(SwigluClaims, SaturationIsJudgedWhenAlignmentIsHalfway) {
 
 TEST_F(SwigluClaims, AxesCompareTheirEnds) {
   Arm none = CentreArm(), weak = none, strong = none, slow = none, fast = none, brief = none;
-  none.weight_decay = "0";
-  weak.weight_decay = "0.01";
-  strong.weight_decay = "1";
-  slow.lr = "1e-3";
-  fast.lr = "1.6e-2";
-  brief.steps = "100";
+  none[2] = "0";
+  weak[2] = "0.01";
+  strong[2] = "1";
+  slow[1] = "1e-3";
+  fast[1] = "1.6e-2";
+  brief[3] = "100";
   EXPECT_EQ(IfArms(strong, 0.5, none, 0.2, "decay-brings-alignment"), "supported");
   EXPECT_EQ(IfArms(strong, 0.2, none, 0.5, "decay-brings-alignment"), "contradicted");
   EXPECT_EQ(IfArms(weak, 0.5, strong, 0.2, "weak-decay-aligns-more"), "supported");
@@ -150,7 +150,7 @@ TEST_F(SwigluClaims, DecayIsJudgedOnlyWhereItActs) {
   results_ = ResultTables(SwigluAlignment(), {{"weight-decays", "0"}}, 10);
   AddRuns(CentreArm(), "cos_late", 0.5);
   Arm none = CentreArm();
-  none.weight_decay = "0";
+  none[2] = "0";
   AddRuns(none, "cos_late", 0.2);
   const JudgedClaim claim = results_.ClaimOf("decay-brings-alignment");
   EXPECT_EQ(ToString(claim.result.verdict), "not tested");

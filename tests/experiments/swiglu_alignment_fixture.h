@@ -22,6 +22,10 @@ inline Settings TinySettings(const Overrides& changes = {}, int seeds = 1) {
   return MakeSettings(SwigluAlignment(), "quick", 0, seeds, all);
 }
 
+inline TrainConfig ConfigOf(const Settings& settings, const Arm& arm, uint64_t seed) {
+  return study::ConfigOf(SwigluAlignmentStudy(), settings, arm, seed);
+}
+
 // One thread: such small models are no faster with more.
 class SwigluTraining : public ::testing::Test {
  protected:

@@ -1,4 +1,4 @@
-// The experiment `swiglu-alignment`: arms, options, records, and a tiny run.
+// The experiment `swiglu-alignment`: what its options set, records, and a tiny run.
 #include "experiments/swiglu_alignment/swiglu_alignment.h"
 
 #include <gmock/gmock.h>
@@ -6,8 +6,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <memory>
-#include <set>
 #include <string>
 #include <vector>
 
@@ -24,36 +22,27 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
-std::vector<std::string> ArmTexts(const Overrides& changes) {
-  std::vector<std::string> texts;
-  for (const Arm& arm : ArmsOf(TinySettings(changes))) texts.push_back(arm.Text());
-  return texts;
-}
-
-TEST(SwigluArms, DepartFromTheCentreInOneRespect) {
-  EXPECT_THAT(ArmTexts({{"lrs", "1e-3,1e-2"}, {"weight-decays", "0,1"}, {"lengths", "40"}}),
-              ElementsAre("2x32 lr 1e-2 weight decay 0.1 steps 80",
-                          "2x32 lr 1e-3 weight decay 0.1 steps 80",
-                          "2x32 lr 1e-2 weight decay 0 steps 80",
-                          "2x32 lr 1e-2 weight decay 1 steps 80",
-                          "2x32 lr 1e-2 weight decay 0.1 steps 40"));
-}
-
 TEST(SwigluArms, SetTheTraining) {
-  Arm arm = Centre(TinySettings());
-  arm.lr = "3e-3";
-  arm.weight_decay = "0.7";
-  arm.steps = "40";
-  const TrainConfig config = ConfigOf(TinySettings(), arm, 9);
+  const TrainConfig config = ConfigOf(TinySettings(), {"2x32", "3e-3", "0.7", "40"}, 9);
   EXPECT_EQ(config.model.kind, ModelKind::kLlama);
-  EXPECT_EQ(config.model.width, 32u);
-  EXPECT_EQ(config.schedule.peak, 3e-3);
   EXPECT_EQ(config.optimizer.weight_decay, 0.7);
-  EXPECT_EQ(config.train.steps, 40u);
   EXPECT_EQ(config.schedule.steps, 40u);
   EXPECT_EQ(config.schedule.warmup, 4u);  // half as long, as the training
-  EXPECT_EQ(config.train.seed, 9u);
+  EXPECT_EQ(config.data.size, 16384u);
   EXPECT_EQ(config.linear.all.high_precision, "fp32");
+}
+
+TEST(SwigluArms, HaveTheProductsOfTheOption) {
+  const auto linear = [](const char* products) {
+    const Settings settings = TinySettings({{"products", products}});
+    return ConfigOf(settings, {"2x32", "1e-2", "0", "80"}, 0).linear.all;
+  };
+  EXPECT_EQ(linear("tensor-wise:e4m3fn/e5m2").kind, "tensor-wise");
+  EXPECT_EQ(linear("tensor-wise:e4m3fn/e5m2").format, "e4m3fn");
+  EXPECT_EQ(linear("tensor-wise:e4m3fn/e5m2").gradient_format, "e5m2");
+  EXPECT_EQ(linear("switchback").format, "");
+  EXPECT_EQ(linear("switchback").high_precision, "");
+  EXPECT_THAT(ErrorOf([&] { linear("wrong"); }), HasSubstr("--products: 'wrong'"));
 }
 
 TEST(SwigluRecords, AreAtTheStartEarlyAndAtEqualDistances) {
@@ -61,46 +50,25 @@ TEST(SwigluRecords, AreAtTheStartEarlyAndAtEqualDistances) {
   EXPECT_THAT(RecordSteps(TinySettings(), 3), ElementsAre(0, 1, 2, 3));
 }
 
-TEST(SwigluOptions, ErrorsNameThem) {
-  const auto error = [](const char* option, const char* value) {
-    const Settings settings = TinySettings({{option, value}});
-    return ErrorOf([&] { SwigluAlignment().trials(settings); });
-  };
-  EXPECT_THAT(error("size", "2"), HasSubstr("--size: '2' is not LAYERSxWIDTH"));
-  EXPECT_THAT(error("lr", "fast"), HasSubstr("--lr"));
-  EXPECT_THAT(error("lrs", "1e-3,fast"), HasSubstr("--lrs"));
-  EXPECT_THAT(error("weight-decays", "-1"), HasSubstr("--weight-decays"));
-  EXPECT_THAT(error("weight-decays", "0,0"), HasSubstr("--weight-decays"));
-  EXPECT_THAT(error("lengths", "0"), HasSubstr("--lengths"));
-  EXPECT_THAT(error("steps", "0"), HasSubstr("--steps"));
-  EXPECT_THAT(error("points", "0"), HasSubstr("--points"));
-  EXPECT_THAT(error("starts", "0"), HasSubstr("--starts"));
-  EXPECT_THAT(error("neuron-steps", "0"), HasSubstr("--neuron-steps"));
-  EXPECT_THAT(error("products", "wrong"), HasSubstr("--products: 'wrong'"));
-  EXPECT_THAT(error("final-lr", "2"), HasSubstr("--final-lr"));
-  EXPECT_THAT(error("context", "100000000"), HasSubstr("--context"));
-}
-
-TEST(SwigluTrials, HaveDistinctLabels) {
-  std::set<std::string> labels;
-  const std::vector<Trial> trials = SwigluAlignment().trials(TinySettings({}, 3));
-  for (const Trial& trial : trials) labels.insert(trial.label);
-  EXPECT_EQ(labels.size(), trials.size());
-  EXPECT_EQ(trials.size(), 2u + 2 + 2 * 3);  // exact, starts, trainings of two arms
+TEST(SwigluRecords, AreAtMostOnePerStep) {
+  const Settings settings = TinySettings({{"points", "200"}});
+  EXPECT_EQ(SwigluAlignment().trials(settings).size(), 2u + 2 + 2);
+  EXPECT_EQ(RecordSteps(settings, 80).size(), 81u);
 }
 
 // A training of the experiment against one that this test runs by itself.
 TEST_F(SwigluTraining, FollowsTheOutlierChannelFromTheStart) {
   const Settings settings = TinySettings();
-  const std::vector<Trial> trials = SwigluAlignment().trials(settings);
-  const Trial& trial = trials[4];
-  const Rows rows = Measure(settings, trial);
+  const Experiment experiment = SwigluAlignment();
+  const Trial trial = experiment.trials(settings).at(2 + 2);  // after those that train nothing
+  const Rows rows = experiment.run(settings, trial);
   Tables tables;
-  for (const TableSpec& spec : TableSpecs()) {
+  for (const TableSpec& spec : experiment.tables) {
     for (const Column& column : spec.columns) tables[spec.name].columns.push_back(column.name);
     if (rows.contains(spec.name)) tables[spec.name].rows = rows.at(spec.name);
   }
-  const TrainConfig config = ConfigOf(settings, ArmOf(trial), trial.seed);
+  const TrainConfig config =
+      ConfigOf(settings, study::ArmOf(SwigluAlignmentStudy(), trial), trial.seed);
   Trainer trainer(config, OpenData(config.data));
   const Frame run = tables.at("runs"), points = tables.at("points");
   const auto block = static_cast<size_t>(run.Number("block"));
@@ -152,12 +120,13 @@ TEST_F(SwigluTraining, HasTheSameRowsOnAnyNumberOfThreads) {
 TEST_F(SwigluTraining, HasFiguresOfEachPart) {
   const Settings settings = TinySettings({{"lrs", "1e-3"}}, 2);
   const TemporaryDirectory directory;
-  RunWithoutFigures(SwigluAlignment(), settings, directory.Path());
+  const Experiment experiment = SwigluAlignment();
+  RunWithoutFigures(experiment, settings, directory.Path());
   Tables tables;
-  for (const TableSpec& spec : TableSpecs()) {
+  for (const TableSpec& spec : experiment.tables) {
     tables[spec.name] = ReadCsv(directory.Path() / (spec.name + ".csv"));
   }
-  const std::vector<Figure> figures = Figures(settings, tables);
+  const std::vector<Figure> figures = experiment.figures(settings, tables);
   ASSERT_EQ(figures.size(), 5u);
   EXPECT_EQ(figures[0].panels[0].series[0].x.size(), 7u);  // angles
   EXPECT_EQ(figures[1].panels[0].series[0].x.size(), 6u);  // records
@@ -174,12 +143,8 @@ TEST_F(SwigluTraining, HasFiguresOfEachPart) {
 
 TEST_F(SwigluTraining, StopsChangeNothing) {
   const Settings settings = TinySettings({{"steps", "24"}});
-  for (const Trial& trial : Trials(settings)) {
-    if (trial.parameters.at("part") != "training") continue;
-    ExpectStopsChangeNothing(SwigluAlignment(), settings, trial);
-    return;
-  }
-  FAIL() << "no training";
+  const Experiment experiment = SwigluAlignment();
+  ExpectStopsChangeNothing(experiment, settings, experiment.trials(settings).back());
 }
 
 }  // namespace

@@ -621,7 +621,7 @@ TEST(StudyTrials, OfAllStudiesAreRepeatedByNumsimTrain) {
     }
     EXPECT_EQ(runs.Text(0, "valid_loss"), valid.Text(valid.rows.size() - 1, "loss"));
   }
-  EXPECT_GE(studies, 4);
+  EXPECT_GE(studies, 6);
 }
 
 TEST(StudyTrials, HaveTheSameRowsForAnyNumberOfThreadsAndAfterStops) {
