@@ -351,7 +351,12 @@ Choice ChoiceOf(const Axis& axis, const std::string& text) {
 }
 
 Choice SizeChoice(const std::string& text) {
-  const ModelSize size = ParseSize("sizes", text);
+  ModelSize size;
+  try {
+    size = ParseSize("size", text);
+  } catch (const Error&) {  // names an option; the caller names the one that has the text
+    throw Error("is not LAYERSxWIDTH from 1x16 to 128x8192");
+  }
   ModelConfig model;
   SetSize(size, model);
   return {Text(size),
