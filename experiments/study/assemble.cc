@@ -182,8 +182,22 @@ void AddArm(const Study& study,
             const Arm& arm,
             const Settings& settings,
             Assignments& assignments) {
+  std::map<std::string, std::string> named;  // axis by key that one of its named choices sets
   for (size_t i = 0; i < study.axes.size(); ++i) {
-    const Choice choice = ChoiceOf(study.axes[i], arm.at(i));
+    const Axis& axis = study.axes[i];
+    const Choice choice = ChoiceOf(axis, arm.at(i));
+    const bool is_named = std::ranges::count(axis.choices, choice.name, &Choice::name) > 0;
+    for (const std::string& assignment : choice.keys) {
+      const std::string key = assignment.substr(0, assignment.find('='));
+      if (named.contains(key)) {
+        throw Error::Format(
+            "the axes {} and {} both set {}: the choice of the former would be lost",
+            named.at(key),
+            axis.name,
+            key);
+      }
+      if (is_named) named[key] = axis.name;
+    }
     assignments.Add(
         choice.keys, choice.name, OptionWith(study, study.axes[i], settings, arm, choice.name));
   }
@@ -219,7 +233,7 @@ std::string Fill(std::string_view pattern,
     pattern.remove_prefix(begin);
     if (pattern.empty()) break;
     const size_t end = pattern.find('}');
-    NUMSIM_CHECK(end != pattern.npos, "{}", pattern);
+    if (end == pattern.npos) throw Error::Format("'{}': a brace is not closed", pattern);
     text += value(std::string(pattern.substr(1, end - 1)));
     pattern.remove_prefix(end + 1);
   }

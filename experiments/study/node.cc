@@ -13,6 +13,8 @@ namespace {
 
 using Kind = ConfigValue::Kind;
 
+constexpr int64_t kMostWhole = 1000000;
+
 std::string Replaced(std::string text, const std::map<std::string, std::string>& words) {
   for (const auto& [name, value] : words) {
     const std::string braced = "{" + name + "}";
@@ -69,8 +71,12 @@ Node* Node::Take(std::string_view key) {
 
 Node& Node::Need(std::string_view key) {
   Node* const child = Take(key);
-  if (child == nullptr) throw About(key, "is missing");
-  return *child;
+  if (child != nullptr) return *child;
+  for (const Node& other : children_) {  // rather than missing it is mistyped
+    if (other.taken_ || !IsLikelyTypo(EditDistance(other.key_, key), key.size())) continue;
+    throw other.About(other.key_, fmt::format("is no key here; did you mean {}?", key));
+  }
+  throw About(key, "is missing");
 }
 
 Error Node::About(std::string_view key, std::string_view message) const {
@@ -103,6 +109,16 @@ double Node::Number(std::string_view key, double otherwise) {
   if (child->value_.kind == Kind::kWhole) return static_cast<double>(child->value_.whole);
   if (child->value_.kind != Kind::kReal) throw child->About(key, "expected a number");
   return child->value_.real;
+}
+
+int Node::Whole(std::string_view key, int otherwise) {
+  Node* const child = Take(key);
+  if (child == nullptr) return otherwise;
+  const int64_t whole = child->value_.whole;
+  if (child->value_.kind != Kind::kWhole || whole < -kMostWhole || whole > kMostWhole) {
+    throw child->About(key, "expected a whole number");
+  }
+  return static_cast<int>(whole);
 }
 
 std::vector<std::string> Node::Texts(std::string_view key) {

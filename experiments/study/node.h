@@ -31,6 +31,7 @@ class Node {
   std::string Text(std::string_view key, std::string otherwise);
   bool Flag(std::string_view key, bool otherwise);
   double Number(std::string_view key, double otherwise);
+  int Whole(std::string_view key, int otherwise);
   std::vector<std::string> Texts(std::string_view key);
   // Returns a value as the text of an option: a text, a whole number or a flag. A real number is refused,
   // because its text is not known.

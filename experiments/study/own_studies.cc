@@ -52,6 +52,15 @@ void CheckName(const std::string& name, const fs::path& file) {
       "{}: name '{}': expected small letters, digits and '-'", file.string(), Printable(name));
 }
 
+void RequireFile(const Settings& settings, const fs::path& file, const std::string& digest) {
+  if (settings.Get(kFileOption) == digest) return;
+  throw Error::Format("--{} {}: the SHA-256 of {} is {}",
+                      kFileOption,
+                      Printable(settings.Get(kFileOption)),
+                      file.string(),
+                      digest);
+}
+
 Experiment Read(const fs::path& file) {
   if (InputFile(file).Size() > kMostBytes) {
     throw Error::Format("{}: is larger than {} bytes", file.string(), kMostBytes);
@@ -73,12 +82,13 @@ Experiment Read(const fs::path& file) {
        .help =
            "SHA-256 of the study's file; not to be given: results of another file are not continued"});
   experiment.trials = [=, trials = experiment.trials](const Settings& settings) {
-    if (settings.Get(kFileOption) == digest) return trials(settings);
-    throw Error::Format("--{} {}: the SHA-256 of {} is {}",
-                        kFileOption,
-                        Printable(settings.Get(kFileOption)),
-                        file.string(),
-                        digest);
+    RequireFile(settings, file, digest);
+    return trials(settings);
+  };
+  // Nor are results judged or drawn by another file.
+  experiment.derive = [=, derive = experiment.derive](const Settings& settings, Tables& tables) {
+    RequireFile(settings, file, digest);
+    derive(settings, tables);
   };
   return experiment;
 }

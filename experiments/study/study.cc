@@ -12,6 +12,7 @@
 #include "experiments/runner/settings.h"
 #include "experiments/runner/training_of_row.h"
 #include "experiments/study/assemble.h"
+#include "experiments/study/check_study.h"
 #include "numsim/base/error.h"
 #include "numsim/base/nearest_name.h"
 #include "numsim/train/trainer.h"
@@ -464,6 +465,7 @@ Experiment MakeExperiment(Study given) {
   experiment.description = study->description;
   experiment.options = MakeOptions(*study);
   CheckKeys(*study);
+  CheckStudy(*study);
   experiment.presets.clear();
   for (const StudyPreset& preset : study->presets) {
     experiment.presets.push_back({preset.name, preset.seeds, preset.seconds});

@@ -4,7 +4,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <memory>
+#include <set>
 #include <sstream>
 
 #include "experiments/study/assemble.h"
@@ -133,7 +133,7 @@ std::vector<StudyPreset> ReadPresets(Node& root) {
   for (Node& node : root.Tables("presets")) {
     StudyPreset& preset = presets.emplace_back();
     preset.name = node.key();
-    preset.seeds = static_cast<int>(node.Number("seeds", 1));
+    preset.seeds = node.Whole("seeds", 1);
     preset.seconds = node.Number("seconds", 0);
     preset.on = node.Text("on", "");
     for (const Node& value : node.Values()) {
@@ -203,7 +203,11 @@ class ClaimReader {
     if (common.Has("margin")) claims.margin = ReadMargin(common.Table("margin"));
     claims.diverged = ReadDiverged(common).value_or(Diverged::kMissing);
     claims.pool_all = common.Flag("pool_all", false);
-    if (common.Has("outcome")) claims.outcome = Find(outcomes_, common, "outcome").of;
+    if (common.Has("outcome")) {
+      const NamedOutcome& outcome = Find(outcomes_, common, "outcome");
+      claims.outcome = outcome.of;
+      if (!common.Has("margin")) claims.margin = outcome.margin.value_or(Margin());
+    }
     common.CheckTaken();
     return claims;
   }
@@ -216,7 +220,7 @@ class ClaimReader {
                    .items = node.Texts("items"),
                    .statement = node.Text("statement"),
                    .contrast = node.Text("contrast"),
-                   .side = static_cast<int>(node.Number("side", 1)),
+                   .side = node.Whole("side", 1),
                    .primary = node.Flag("primary", true),
                    .papers_effect = node.Number("papers_effect", 0),
                    .scale = node.Text("scale", ""),
@@ -252,6 +256,9 @@ class ClaimReader {
       weights = node.Numbers("weights").first;
     } else {
       claim.arms_of_each = 2;
+      if (texts.size() % 2 != 0 && claim.kind != ClaimKind::kDivergence) {
+        throw node.About("arms", "expected an even number of them, or weights");
+      }
       while (weights.size() < texts.size()) weights.insert(weights.end(), {1, -1});
     }
     if (texts.size() > weights.size()) throw node.About("weights", "expected one for each arm");
@@ -343,10 +350,10 @@ ProbeSpec ReadProbe(Node& node, const Functions& functions) {
   probes.emplace("curves", Curves(curves ? node.Text("unit", "nats") : ""));
   probes.emplace("residual-stream", ResidualStream());
   probes.emplace("quantized-operands", QuantizedOperands());
-  if (node.Has("columns")) {
-    probes.emplace("end-of-training",
-                   EndOfTraining(node.Text("table"), ReadEndColumns(node, functions)));
-  }
+  const bool end = node.Text("measure") == "end-of-training";
+  probes.emplace(
+      "end-of-training",
+      end ? EndOfTraining(node.Text("table"), ReadEndColumns(node, functions)) : ProbeSpec());
   ProbeSpec probe = Find(probes, node, "measure");
   if (node.Has("tables") && !probe.tables.empty()) {
     throw node.About("tables", "what is measured has its own tables");
@@ -355,9 +362,20 @@ ProbeSpec ReadProbe(Node& node, const Functions& functions) {
   return probe;
 }
 
-DerivedTable ReadOutcomeTable(Node& node) {
+// Throws Error unless an axis has the name under a key, or each of the names.
+void RequireAxes(Node& node, std::string_view key, const std::vector<Axis>& axes) {
+  std::string list;
+  for (const Axis& axis : axes) list += (list.empty() ? "" : ", ") + axis.name;
+  for (const std::string& name : node.Texts(key)) {
+    if (std::ranges::count(axes, name, &Axis::name) > 0) continue;
+    throw node.About(key, NotOneOf("the axis", name, list).what());
+  }
+}
+
+DerivedTable ReadOutcomeTable(Node& node, const std::vector<Axis>& axes) {
   std::vector<GapColumn> gaps;
   for (Node& gap : node.Tables("gaps")) {
+    RequireAxes(gap, "baseline_of", axes);
     gaps.push_back({gap.Text("name"), gap.Text("meaning"), gap.Texts("baseline_of")});
     gap.CheckTaken();
   }
@@ -378,10 +396,16 @@ DerivedTable ReadMeans(Node& node, const NamedOutcomes& outcomes) {
   return ArmMeans(node.Text("name"), columns);
 }
 
-DerivedTable ReadDerived(Node& node, const Functions& functions, const NamedOutcomes& outcomes) {
+DerivedTable ReadDerived(Node& node,
+                         const Study& study,
+                         const Functions& functions,
+                         const NamedOutcomes& outcomes) {
   const std::string rows = node.Text("rows");
-  if (rows == "outcomes") return ReadOutcomeTable(node);
+  if (rows == "outcomes") return ReadOutcomeTable(node, study.axes);
   if (rows == "means") return ReadMeans(node, outcomes);
+  Named<int> known = {{"outcomes", 0}, {"means", 0}};
+  for (const auto& [name, function] : functions.tables) known.emplace(name, 0);
+  Find(known, node, "rows");
   return {.name = node.Text("name"),
           .columns = ReadColumns(node),
           .of_arms = node.Flag("of_arms", false),
@@ -398,8 +422,44 @@ std::function<std::string(const std::string&)> PanelTitle(const std::string& pat
   };
 }
 
-std::function<Figure(const Results&)> ReadFigure(Node& node, const Functions& functions) {
+// Throws Error unless a table of the study has the columns under these keys.
+void RequireColumns(Node& node, const Study& study, std::initializer_list<const char*> keys) {
+  Named<std::set<std::string>> tables;
+  std::set<std::string> arm;
+  for (const Axis& axis : study.axes) {
+    if (axis.columns.empty()) arm.insert(axis.name);
+    for (const Column& column : axis.columns) arm.insert(column.name);
+  }
+  const auto add = [&](const std::string& name, const std::vector<Column>& columns, bool of_arms) {
+    std::set<std::string>& all = tables[name];
+    for (const Column& column : columns) all.insert(column.name);
+    if (of_arms) all.insert(arm.begin(), arm.end());
+  };
+  for (const MeasuredTable& table : study.others.tables) add(table.name, table.columns, false);
+  for (const ProbeSpec& probe : study.probes) {
+    for (const MeasuredTable& table : probe.tables) {
+      add(table.name, table.columns, true);
+      tables[table.name].insert("seed");
+    }
+  }
+  for (const DerivedTable& table : study.derived) add(table.name, table.columns, table.of_arms);
+  const std::set<std::string>& columns = Find(tables, node, "table");
+  for (const char* const key : keys) {
+    const std::string name = node.Text(key, "");
+    if (name.empty() || columns.contains(name)) continue;
+    throw node.About(
+        key, NotOneOf("the column", name, fmt::format("{}", fmt::join(columns, ", "))).what());
+  }
+}
+
+std::function<Figure(const Results&)> ReadFigure(Node& node,
+                                                 const Study& study,
+                                                 const Functions& functions) {
   const std::string draw = node.Text("draw");
+  if (draw == "gaps" || draw == "losses") {
+    RequireAxes(node, draw == "gaps" ? "along" : "panel", study.axes);
+    RequireAxes(node, "line", study.axes);
+  }
   if (draw == "gaps") {
     return GapFigure(node.Text("name"), node.Text("title"), node.Text("along"), node.Text("line"));
   }
@@ -410,7 +470,12 @@ std::function<Figure(const Results&)> ReadFigure(Node& node, const Functions& fu
                       node.Text("line"),
                       PanelTitle(node.Text("panel_title", "")));
   }
-  if (draw != "lines") return Find(functions.figures, node, "draw");
+  if (draw != "lines") {
+    auto figures = functions.figures;
+    for (const char* const name : {"lines", "losses", "gaps"}) figures.emplace(name, nullptr);
+    return Find(figures, node, "draw");
+  }
+  RequireColumns(node, study, {"panel", "line", "x", "y", "by"});
   return Draw({.name = node.Text("name"),
                .title = node.Text("title"),
                .table = node.Text("table"),
@@ -423,7 +488,7 @@ std::function<Figure(const Results&)> ReadFigure(Node& node, const Functions& fu
                .log10 = node.Flag("log10", false),
                .to_last = node.Flag("to_last", false),
                .markers = node.Flag("markers", false),
-               .columns = static_cast<int>(node.Number("columns", 2)),
+               .columns = node.Whole("columns", 2),
                .by = node.Text("by", ""),
                .panel_title = PanelTitle(node.Text("panel_title", "")),
                .rows = FindIfAny(functions.rows, node, "rows")});
@@ -432,11 +497,22 @@ std::function<Figure(const Results&)> ReadFigure(Node& node, const Functions& fu
 // ---- words about the run
 
 // Returns the function that fills a text with values of options, {NAME}, and of functions, {$NAME}.
-std::function<std::string(const Settings&)> ReadScale(Node& root, const Functions& functions) {
+std::function<std::string(const Settings&)> ReadScale(Node& root,
+                                                      const Study& study,
+                                                      const Functions& functions) {
   const std::string pattern = root.Text("scale");
+  std::string options;
+  for (const OptionRow& row : OptionsOf(study)) {
+    options += (options.empty() ? "" : ", ") + row.name;
+  }
   Fill(pattern, [&](const std::string& name) {
-    if (!name.starts_with('$') || functions.values.contains(name.substr(1))) return std::string();
-    throw root.About("scale", fmt::format("there is no function '{}'", name));
+    if (name.starts_with('$')) {
+      if (functions.values.contains(name.substr(1))) return name;
+      throw root.About("scale", fmt::format("there is no function '{}'", name));
+    }
+    const auto rows = OptionsOf(study);
+    if (std::ranges::count(rows, name, &OptionRow::name) > 0) return name;
+    throw root.About("scale", NotOneOf("the option", name, options).what());
   });
   return [pattern, values = functions.values](const Settings& settings) {
     return Fill(pattern, [&](const std::string& name) {
@@ -488,8 +564,7 @@ std::vector<T> ReadEach(Node& root, std::string_view key, Function read) {
 
 }  // namespace
 
-Study ReadStudy(std::string_view text, std::string_view name, Functions given) {
-  const auto functions = std::make_shared<const Functions>(std::move(given));
+Study ReadStudy(std::string_view text, std::string_view name, const Functions& functions) {
   Node root = Node::Read(text, name);
   Study study;
   study.name = root.Text("name");
@@ -502,29 +577,29 @@ Study ReadStudy(std::string_view text, std::string_view name, Functions given) {
   study.presets = ReadPresets(root);
   study.settings = ReadEach<Setting>(root, "settings", ReadSetting);
   study.before = OptionTexts(root.Table("before"));
-  study.axes = ReadEach<Axis>(root, "axes", [&](Node& node) { return ReadAxis(node, *functions); });
+  study.axes = ReadEach<Axis>(root, "axes", [&](Node& node) { return ReadAxis(node, functions); });
   ReadArmsOf(root, study);
   study.label = root.Text("label");
   study.arm_text = root.Text("arm");
-  study.scale = ReadScale(root, *functions);
+  study.scale = ReadScale(root, study, functions);
   study.others.tables = ReadEach<MeasuredTable>(root, "tables", ReadTable);
   study.probes =
-      ReadEach<ProbeSpec>(root, "probes", [&](Node& node) { return ReadProbe(node, *functions); });
+      ReadEach<ProbeSpec>(root, "probes", [&](Node& node) { return ReadProbe(node, functions); });
   study.runs = root.Text("runs");
   study.takes_rows = root.Flag("takes_rows", true);
   study.texts = root.Texts("texts");
   const Texts texts = OptionTexts(root.Table("words"));
   const Words words(texts.begin(), texts.end());
-  const NamedOutcomes outcomes = ReadOutcomes(root, *functions, words);
+  const NamedOutcomes outcomes = ReadOutcomes(root, functions, words);
   study.derived = ReadEach<DerivedTable>(
-      root, "derived", [&](Node& node) { return ReadDerived(node, *functions, outcomes); });
-  const ClaimReader claims(*functions, outcomes, words);
+      root, "derived", [&](Node& node) { return ReadDerived(node, study, functions, outcomes); });
+  const ClaimReader claims(functions, outcomes, words);
   study.common = claims.ReadCommon(root.Table("every_claim"));
   for (Node& node : root.Tables("claims")) {
     for (ClaimRow& claim : claims.Read(node)) study.claims.push_back(std::move(claim));
   }
   study.figures = ReadEach<std::function<Figure(const Results&)>>(
-      root, "figures", [&](Node& node) { return ReadFigure(node, *functions); });
+      root, "figures", [&](Node& node) { return ReadFigure(node, study, functions); });
   study.advice = ReadEach<Advice>(root, "advice", ReadAdvice);
   study.paper = ReadPaper(root);
   study.paper_settings = ReadEach<PaperSetting>(root, "paper_settings", ReadPaperSetting);

@@ -33,7 +33,7 @@ struct Functions {
 // Returns the study of a file; members that are functions of the whole study are empty. `name` stands
 // for the file in messages. Throws Error "NAME:LINE: ..." for a text that is not TOML, a key that is not
 // known or missing, a value of another type, and a name that is in no table of `functions`.
-Study ReadStudy(std::string_view text, std::string_view name, Functions functions);
+Study ReadStudy(std::string_view text, std::string_view name, const Functions& functions);
 
 // Returns the text of experiments/NAME/study.toml, with which the program was built.
 std::string_view StudyText(std::string_view folder);

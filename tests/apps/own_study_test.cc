@@ -80,6 +80,8 @@ TEST_F(OwnStudies, AreNotContinuedWithAnotherFile) {
   const Outcome resumed = Run(std::string(kTiny) + " --resume");
   EXPECT_EQ(resumed.exit_code, 2);
   EXPECT_THAT(resumed.err, HasSubstr("study-file"));
+  const Outcome drawn = Run("plot out");
+  EXPECT_EQ(drawn.exit_code, 2);
   const Outcome given = Run(std::string(kTiny) + " --study-file 0");
   EXPECT_EQ(given.exit_code, 2);
   EXPECT_THAT(given.err, HasSubstr("the SHA-256 of studies/warm-up.toml is"));

@@ -694,6 +694,85 @@ TEST(StudyFile, RefusesWhatItDoesNotKnow) {
   EXPECT_THAT(ErrorWith("name = \"made-up\"", "name = made-up"), HasSubstr("made-up.toml:2: "));
 }
 
+// What would otherwise be found after the trainings, or never.
+TEST(StudyFile, RefusesWhatCannotBeMeasuredOrJudged) {
+  EXPECT_THAT(ErrorWith("label = \"{clip} {optimizer}\"", "label = \"{clip} {optimiser}\""),
+              HasSubstr("label: axis 'optimiser' is not one of optimizer, clip"));
+  EXPECT_THAT(ErrorWith("label = \"{clip}", "label = \"{clip"), HasSubstr("label"));
+  EXPECT_THAT(ErrorWith("scale = \"{layers}", "scale = \"{layer}"),
+              HasSubstr("scale: the option 'layer' is not one of"));
+  EXPECT_THAT(ErrorWith("options = [\"clips\"]", "options = [\"clips\", \"more\"]"),
+              HasSubstr("axis clip: the first preset has no value for its option: study.more"));
+  EXPECT_THAT(ErrorWith("name = \"clip\"\nmeaning", "name = \"seed\"\nmeaning"),
+              HasSubstr("axes: 'seed' is there twice"));
+  EXPECT_THAT(ErrorWith("{ name = \"sgd\"", "{ name = \"adamw\""),
+              HasSubstr("axis optimizer: 'adamw' is there twice"));
+  EXPECT_THAT(ErrorWith("seeds = 3", "seeds = 2.5"), HasSubstr("seeds: expected a whole number"));
+  EXPECT_THAT(ErrorWith("baseline_of = [\"optimizer\"]", "baseline_of = [\"optimzer\"]"),
+              HasSubstr("baseline_of: the axis 'optimzer' is not one of"));
+  EXPECT_THAT(ErrorWith("panel = \"optimizer\"", "panel = \"seed\""),
+              HasSubstr("panel: the axis 'seed' is not one of optimizer, clip"));
+  EXPECT_THAT(ErrorWith("draw = \"losses\"", "draw = \"bars\""),
+              HasSubstr("the name 'bars' is not one of gaps, lines, losses"));
+  EXPECT_THAT(ErrorWith("title = \"a study", "titel = \"a study"),
+              HasSubstr("titel: is no key here; did you mean title?"));
+}
+
+TEST(StudyFile, RefusesLinesOfColumnsThatNoTableHas) {
+  const auto message = [](const std::string& table, const std::string& y) {
+    const std::string figure = fmt::format(
+        "\n[[figures]]\ndraw = \"lines\"\nname = \"more\"\ntitle = \"t\"\npanel = \"clip\"\nline = "
+        "\"optimizer\"\nx = \"step\"\nx_label = \"x\"\ny_label = \"y\"\ntable = \"{}\"\ny = \"{}\"\n",
+        table,
+        y);
+    return ErrorOf([&] { MakeExperiment(ReadStudy(kMadeUp + figure, "made-up.toml", {})); });
+  };
+  EXPECT_EQ(message("curves", "loss"), "no error");
+  EXPECT_EQ(message("curves", "seed"), "no error");
+  EXPECT_THAT(message("curvs", "loss"), HasSubstr("did you mean curves?"));
+  EXPECT_THAT(message("curves", "los"), HasSubstr("did you mean loss?"));
+  EXPECT_THAT(message("outcomes", "loss"), HasSubstr("y: the column 'loss' is not one of"));
+}
+
+TEST(StudyFile, RefusesClaimsThatNoTestTakes) {
+  EXPECT_THAT(ErrorWith("margin.loss = \"nats\"\noutcome = \"loss\"\n", "margin.loss = \"nats\"\n"),
+              HasSubstr("claim better: outcome: is missing"));
+  EXPECT_THAT(ErrorWith("side = -1", "side = 2"), HasSubstr("expected 1 or -1, found 2"));
+  EXPECT_THAT(ErrorWith("margin.loss = \"nats\"\noutcome = \"loss\"\n", "outcome = \"loss\"\n"),
+              "no error");
+  EXPECT_THAT(ErrorWith("margin.loss = \"nats\"\noutcome = \"loss\"\n[[claims]]",
+                        "outcome = \"loss\"\n[[claims]]\nkind = \"equivalence\""),
+              HasSubstr("claim better: margin: an equivalence needs one above 0"));
+  EXPECT_THAT(ErrorWith("\"optimizer=adamw\"]", "\"optimizer=sgd\"]"),
+              HasSubstr("arms: both are the same"));
+  EXPECT_THAT(ErrorWith(", \"optimizer=adamw\"]", "]"), HasSubstr("expected an even number"));
+  EXPECT_THAT(ErrorWith("[[figures]]\ndraw = \"losses\"",
+                        "[[claims]]\nname = \"better\"\nstatement = \"\"\ncontrast = \"\"\narms = "
+                        "[\"optimizer=sgd\", \"optimizer=adamw\"]\n[[figures]]\ndraw = \"losses\""),
+              HasSubstr("claims: 'better' is there twice"));
+}
+
+// The margin of an outcome is also that of claims whose outcome stands in [every_claim].
+TEST(StudyFile, HasTheMarginOfTheOutcomeOfEveryClaim) {
+  std::string file = kMadeUp;
+  const std::string column = "column = \"valid_loss\"\n", margin = "margin.loss = \"nats\"\n";
+  file.replace(file.find(margin), margin.size(), "");
+  file.replace(file.find(column), column.size(), column + margin);
+  const Experiment experiment = MakeExperiment(ReadStudy(file, "made-up.toml", {}));
+  EXPECT_EQ(experiment.claims.at(0).margin.value, 0.02);
+}
+
+// A later axis must not undo what a choice says of itself.
+TEST(StudyConfig, RefusesTwoAxesThatSetOneKey) {
+  Study study = MadeUp();
+  study.axes[0].choices[1].keys = {"optimizer.kind=sgd", "optimizer.clip_norm=3"};
+  EXPECT_THAT(ErrorOf([&] {
+                ConfigOf(study, With({}), {"sgd", "clip"}, 0);
+              }),
+              HasSubstr("the axes optimizer and clip both set optimizer.clip_norm"));
+  EXPECT_EQ(ConfigOf(study, With({}), {"sgd", "none"}, 0).optimizer.clip_norm, 3);
+}
+
 TEST(StudyFile, MakesAClaimForEachRow) {
   std::string file = kMadeUp;
   file.replace(file.find("name = \"better\""),
