@@ -78,9 +78,9 @@ struct RowsOfTrainings {
       {};  // columns of measured tables, not of the key, that hold texts
   // Returns the trainings of a trial in the order of their rows; the cells of their keys are distinct.
   std::function<std::vector<TrainingOfRow>(const Settings&, const Trial&)> trainings = {};
-  // True: a trial is one training, and nothing in it is changed that its configuration does not say, so
-  // that `numsim train` repeats it.
-  bool whole = false;
+  // Returns whether a trial is one training, and nothing in it is changed that its configuration does not
+  // say, so that `numsim train` repeats it; empty: no trial is.
+  std::function<bool(const Settings&, const Trial&)> whole = {};
 };
 
 struct Column {

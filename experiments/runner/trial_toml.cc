@@ -31,6 +31,10 @@ std::string TrialToml(const Experiment& experiment,
   if (trainings.empty()) {
     throw Error::Format("--trial {}: {} trains nothing", trial, trials[trial].label);
   }
+  if (!experiment.rows.whole(settings, trials[trial])) {
+    throw Error::Format(
+        "--trial {}: '{}' is no single file of `numsim train`", trial, trials[trial].label);
+  }
   TrainConfig config = trainings.front().config;
   config.train.valid_every = config.train.steps;
   config.telemetry.every = 1;

@@ -58,10 +58,11 @@ class Probe {
   virtual void Keep(StateArchive& /*archive*/) {}
 };
 
-// A table that is measured; axes and seed come before its columns.
+// A table that is measured.
 struct MeasuredTable {
   std::string name;
   std::vector<Column> columns;
+  bool of_arms = true;  // axes and seed come before them
 };
 
 struct ProbeSpec {

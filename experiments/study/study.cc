@@ -114,7 +114,9 @@ std::vector<Option> MakeOptions(const Study& study) {
 class KeyChecker {
  public:
   explicit KeyChecker(const Study& study) : study_(study) {
-    for (const ConfigKey& key : ConfigKeys({})) keys_.insert(key.name);
+    TrainConfig config;
+    config.linear.overrides.emplace_back();
+    for (const ConfigKey& key : ConfigKeys(config)) keys_.insert(key.name);
     for (const OptionRow& row : OptionsOf(study)) options_.insert(row.name);
   }
 
@@ -167,6 +169,10 @@ void CheckKeys(const Study& study) {
 
 // ---- trials
 
+bool IsBranched(const Study& study, const Settings& settings, const Arm& trial) {
+  return study.branches.arms && !study.branches.arms(settings, trial).empty();
+}
+
 // Checks configurations with their data, which are opened once.
 class Checker {
  public:
@@ -208,8 +214,11 @@ std::vector<Trial> TrialsOf(const Study& study, const Settings& settings) {
   std::vector<Trial> trials;
   if (study.others.list) trials = study.others.list(settings);
   for (const Arm& arm : ArmsOf(study, settings)) {
-    const Assembled assembled = Assemble(study, settings, arm, settings.seed);
-    checker.Check(assembled);
+    Assembled assembled;
+    for (const Arm& trained : TrainedArms(study, settings, arm)) {
+      assembled = Assemble(study, settings, trained, settings.seed);
+      checker.Check(assembled);
+    }
     std::map<std::string, std::string> parameters;
     for (size_t i = 0; i < arm.size(); ++i) parameters[study.axes[i].name] = arm[i];
     for (int i = 0; i < settings.seeds; ++i) {
@@ -220,6 +229,7 @@ std::vector<Trial> TrialsOf(const Study& study, const Settings& settings) {
                         .cost = study.cost ? study.cost(assembled.config) : 1});
     }
   }
+  if (study.seeds_first) std::ranges::stable_sort(trials, {}, &Trial::seed);
   return trials;
 }
 
@@ -231,9 +241,12 @@ std::vector<TrainingOfRow> TrainingsOf(const Study& study,
                                        const Settings& settings,
                                        const Trial& trial) {
   if (!IsTraining(study, trial)) return {};
-  const Arm arm = ArmOf(study, trial);
-  const TrainConfig config = ConfigOf(study, settings, arm, trial.seed);
-  return {{KeyOf(study, config, arm, trial.seed), config}};
+  std::vector<TrainingOfRow> trainings;
+  for (const Arm& arm : TrainedArms(study, settings, ArmOf(study, trial))) {
+    const TrainConfig config = ConfigOf(study, settings, arm, trial.seed);
+    trainings.push_back({KeyOf(study, config, arm, trial.seed), config});
+  }
+  return trainings;
 }
 
 // ---- tables and figures
@@ -258,7 +271,8 @@ std::vector<TableSpec> TablesOf(const Study& study) {
   }
   for (const ProbeSpec& probe : study.probes) {
     for (const MeasuredTable& table : probe.tables) {
-      tables.push_back({.name = table.name, .columns = Joined(key, table.columns)});
+      tables.push_back({.name = table.name,
+                        .columns = table.of_arms ? Joined(key, table.columns) : table.columns});
     }
   }
   for (const DerivedTable& table : study.derived) {
@@ -298,7 +312,9 @@ RowsOfTrainings RowsOf(const Shared& study) {
   for (const Column& column : ArmColumns(*study)) rows.key.push_back(column.name);
   rows.key.emplace_back("seed");
   rows.texts = study->texts;
-  rows.whole = true;
+  rows.whole = [study](const Settings& settings, const Trial& trial) {
+    return !IsBranched(*study, settings, ArmOf(*study, trial));
+  };
   rows.trainings = [study](const Settings& settings, const Trial& trial) {
     return TrainingsOf(*study, settings, trial);
   };
@@ -444,6 +460,11 @@ Arm ArmOf(const Study& study, const Trial& trial) {
   return arm;
 }
 
+std::vector<Arm> TrainedArms(const Study& study, const Settings& settings, const Arm& trial) {
+  if (!IsBranched(study, settings, trial)) return {trial};
+  return study.branches.arms(settings, trial);
+}
+
 TrainConfig ConfigOf(const Study& study, const Settings& settings, const Arm& arm, uint64_t seed) {
   return Assemble(study, settings, arm, seed).config;
 }
@@ -477,8 +498,10 @@ Experiment MakeExperiment(Study given) {
   experiment.tables = TablesOf(*study);
   experiment.trials = [study](const Settings& settings) { return TrialsOf(*study, settings); };
   experiment.run = [study](const Settings& settings, const Trial& trial) {
-    return IsTraining(*study, trial) ? MeasureTraining(*study, settings, trial)
-                                     : study->others.run(settings, trial);
+    if (!IsTraining(*study, trial)) return study->others.run(settings, trial);
+    return IsBranched(*study, settings, ArmOf(*study, trial))
+               ? study->branches.measure(*study, settings, trial)
+               : MeasureTraining(*study, settings, trial);
   };
   experiment.rows = RowsOf(study);
   experiment.derive = [study](const Settings& settings, Tables& tables) {

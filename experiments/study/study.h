@@ -108,6 +108,15 @@ struct DerivedTable {
   std::function<std::vector<Row>(const Results&)> rows = {};
 };
 
+struct Study;
+
+// Trials that train several arms from one state, which no file of `numsim train` repeats.
+struct Branches {
+  // Returns the arms of a trial, which takes the place of an arm; none: the trial trains its own arm.
+  std::function<std::vector<Arm>(const Settings&, const Arm& trial)> arms = {};
+  std::function<Rows(const Study&, const Settings&, const Trial&)> measure = {};
+};
+
 struct Study {
   std::string name, title, reproduces, description;
   Texts fixed = {};     // keys of every trial that no option sets
@@ -122,6 +131,8 @@ struct Study {
   // Returns the arms in the order of the rows, and checks what the limits of options do not say. Empty:
   // all combinations of the axes' options, the first axis varying fastest.
   std::function<std::vector<Arm>(const Study&, const Settings&)> arms = {};
+  Branches branches = {};
+  bool seeds_first = false;  // trials are in the order of seeds, and then of arms
   // Returns the arm of a claim's axes that are not named there; empty: the baselines.
   std::function<Arm(const Settings&)> centre = {};
   std::string label;     // of a trial, "{format} {intervention}"; the seed is added
@@ -170,6 +181,8 @@ std::vector<Arm> ArmsAroundCentre(const Study& study, const Settings& settings);
 Arm ArmOf(const Study& study, const Trial& trial);
 // Returns the cells that identify the rows of a training: of its arm, then the seed.
 Row KeyOf(const Study& study, const TrainConfig& config, const Arm& arm, uint64_t seed);
+// Returns the arms that a trial trains.
+std::vector<Arm> TrainedArms(const Study& study, const Settings& settings, const Arm& trial);
 // Returns all combinations of the values of the axes.
 std::vector<Arm> AllArms(const Study& study, const Settings& settings);
 // Returns the configuration of a trial. Throws Error naming the option that sets a wrong value.

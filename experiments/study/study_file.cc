@@ -588,6 +588,7 @@ Study ReadStudy(std::string_view text, std::string_view name, const Functions& f
   study.runs = root.Text("runs");
   study.takes_rows = root.Flag("takes_rows", true);
   study.texts = root.Texts("texts");
+  study.seeds_first = root.Flag("seeds_first", false);
   const Texts texts = OptionTexts(root.Table("words"));
   const Words words(texts.begin(), texts.end());
   const NamedOutcomes outcomes = ReadOutcomes(root, functions, words);
