@@ -30,9 +30,9 @@ std::string OutcomeOf(const Frame& arm, size_t diverged, const Estimate& gap) {
 
 }  // namespace
 
-void Derive(const Settings& /*settings*/, Tables& tables) {
-  const Frame runs = tables.at(std::string(kRunsTable));
-  std::vector<Row>& rows = tables.at(std::string(kArmsTable)).rows;
+std::vector<Row> Arms(const study::Results& results) {
+  const Frame runs = results.Of(kRunsTable);
+  std::vector<Row> rows;
   for (const Frame& plant : runs.By({"plant", "lr"})) {
     const SeedValues bf16 =
         Finished(plant.Where("recipe", std::string("bf16"))).OverSeeds("valid_loss");
@@ -54,6 +54,7 @@ void Derive(const Settings& /*settings*/, Tables& tables) {
       rows.push_back(std::move(row));
     }
   }
+  return rows;
 }
 
 }  // namespace numsim::experiments::fp8_outliers

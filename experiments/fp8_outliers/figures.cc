@@ -53,15 +53,14 @@ Panel BarsOf(const Frame& arms, const std::string& plant, const char* column, co
   return panel;
 }
 
-Figure BarFigure(const Settings& settings,
-                 const Tables& tables,
+Figure BarFigure(const study::Results& results,
                  const char* name,
                  const char* title,
                  const char* column,
                  const char* label) {
   Figure figure{name, title, 2, {}, "arms.csv"};
-  const Frame arms = tables.at(std::string(kArmsTable));
-  for (const std::string& plant : settings.GetList("plants")) {
+  const Frame arms = results.Of(kArmsTable);
+  for (const std::string& plant : results.settings.GetList("plants")) {
     Panel panel = BarsOf(arms, plant, column, label);
     if (!panel.rows.empty()) figure.panels.push_back(std::move(panel));
   }
@@ -100,10 +99,11 @@ constexpr size_t kSizesOfACurve = 3;
 constexpr double kLeastGap = 1e-3;  // nats, the start of the axis; less is noise of ten seeds
 
 // Which recipe survives which outlier.
-Figure SizesFigure(const Settings& settings, const Tables& tables) {
+Figure SizesFigure(const study::Results& results) {
+  const Settings& settings = results.settings;
   Figure figure{"outliers-sizes", "One outlier of growing size", 2, {}, "arms.csv"};
   if (PlantsOf(settings, kOnce).size() < kSizesOfACurve) return figure;
-  const Frame arms = tables.at(std::string(kArmsTable));
+  const Frame arms = results.Of(kArmsTable);
   figure.panels = {
       SizesPanel(settings, arms, "bad_steps", {.label = "bad steps per run"}),
       SizesPanel(settings, arms, "gap", {.label = "loss minus that of bf16, nats", .log10 = true})};
@@ -138,14 +138,14 @@ Panel TracePanel(const Frame& trace, const std::string& plant, const char* colum
   return panel;
 }
 
-Figure TraceFigure(const Settings& settings, const Tables& tables) {
+Figure TraceFigure(const study::Results& results) {
   Figure figure{"outliers-trace",
                 "Input of w3, worst block, one seed: elements that become zero",
                 2,
                 {},
                 "trace.csv"};
-  const Frame trace = tables.at(std::string(kTraceTable));
-  for (const std::string& plant : settings.GetList("plants")) {
+  const Frame trace = results.Of(kTraceTable);
+  for (const std::string& plant : results.settings.GetList("plants")) {
     Panel panel = TracePanel(trace, plant, "underflow", {.label = "underflow, %"});
     if (!panel.series.empty()) figure.panels.push_back(std::move(panel));
   }
@@ -154,23 +154,25 @@ Figure TraceFigure(const Settings& settings, const Tables& tables) {
 
 }  // namespace
 
-std::vector<Figure> Figures(const Settings& settings, const Tables& tables) {
-  std::vector<Figure> figures = {BarFigure(settings,
-                                           tables,
-                                           "outliers-loss",
-                                           "Final loss under outliers: mean and 95 % interval",
-                                           "gap",
-                                           "final loss minus that of bf16, 10^{-3} nats"),
-                                 BarFigure(settings,
-                                           tables,
-                                           "outliers-steps",
-                                           "Steps in which the quantiser fails",
-                                           "bad_steps",
-                                           "bad steps per run"),
-                                 TraceFigure(settings, tables)};
-  Figure sizes = SizesFigure(settings, tables);
-  if (!sizes.panels.empty()) figures.push_back(std::move(sizes));
-  return figures;
+study::Named<std::function<Figure(const study::Results&)>> Figures() {
+  return {{"loss",
+           [](const study::Results& results) {
+             return BarFigure(results,
+                              "outliers-loss",
+                              "Final loss under outliers: mean and 95 % interval",
+                              "gap",
+                              "final loss minus that of bf16, 10^{-3} nats");
+           }},
+          {"steps",
+           [](const study::Results& results) {
+             return BarFigure(results,
+                              "outliers-steps",
+                              "Steps in which the quantiser fails",
+                              "bad_steps",
+                              "bad steps per run");
+           }},
+          {"trace", TraceFigure},
+          {"sizes", SizesFigure}};
 }
 
 }  // namespace numsim::experiments::fp8_outliers

@@ -6,27 +6,30 @@
 #include <string_view>
 #include <vector>
 
-#include "experiments/runner/experiment.h"
-#include "numsim/config/config.h"
+#include "experiments/study/study.h"
+#include "experiments/study/study_file.h"
 
 namespace numsim::experiments {
 
+study::Study Fp8OutliersStudy();
 Experiment Fp8Outliers();
 
 namespace fp8_outliers {
 
-inline constexpr std::string_view kRunsTable = "runs";
-inline constexpr std::string_view kTraceTable = "trace";
-inline constexpr std::string_view kArmsTable = "arms";
+// Places of an arm's choices.
+enum Place : size_t { kPlant, kRecipe, kLr };
+
+inline constexpr const char *kRunsTable = "runs", *kTraceTable = "trace", *kArmsTable = "arms";
+inline constexpr const char* kBf16 = "bf16";
+inline constexpr const char* kAllRecipes = "all";  // in the arm of a trial with a plant
 
 // How a training meets outliers, as text KIND or KIND:SIZE. The planted ones go on from a clean
 // checkpoint in bf16.
-inline constexpr std::string_view kScratch =
-    "scratch";                                       // no plant: from the first step in the recipe
-inline constexpr std::string_view kNone = "none";    // no plant
-inline constexpr std::string_view kOnce = "once";    // a rare token in one step
-inline constexpr std::string_view kEvery = "every";  // the rare token every --period steps
-inline constexpr std::string_view kWeights = "weights";  // a channel whose weights grow
+inline constexpr const char* kScratch = "scratch";  // no plant: from the first step in the recipe
+inline constexpr const char* kNone = "none";        // no plant
+inline constexpr const char* kOnce = "once";        // a rare token in one step
+inline constexpr const char* kEvery = "every";      // the rare token every --period steps
+inline constexpr const char* kWeights = "weights";  // a channel whose weights grow
 
 struct PlantKind {
   std::string kind;
@@ -36,28 +39,6 @@ struct PlantKind {
 PlantKind ParsePlant(const std::string& text);
 // Returns the texts of --plants of that kind, the one with the largest size first.
 std::vector<std::string> PlantsOf(const Settings& settings, std::string_view kind);
-
-// A recipe of the study: that of a whole model, or one with another history or MLP.
-struct Recipe {
-  std::string_view name;
-  std::string_view meaning;
-  void (*apply)(const Settings& settings, TrainConfig& config);
-};
-const std::vector<Recipe>& Recipes();
-// Returns the recipe of that name. Throws Error naming the option and the recipes.
-const Recipe& FindRecipe(std::string_view option, std::string_view name);
-
-struct Arm {
-  std::string plant, recipe;
-  std::string lr;  // as text of --lr or --scratch-lr
-
-  std::string Text() const { return plant + " / " + recipe + " / " + lr; }
-  friend bool operator==(const Arm&, const Arm&) = default;
-};
-Arm ArmOf(const Frame& row);
-// Returns the arms of a trial: all recipes of a plant, or a single recipe from scratch.
-std::vector<Arm> ArmsOf(const Settings& settings, const Trial& trial);
-TrainConfig ConfigOf(const Settings& settings, const Arm& arm, uint64_t seed);
 
 // Returns the names of the planted blocks. Throws Error naming --blocks.
 std::vector<std::string> BlocksOf(const Settings& settings);
@@ -77,11 +58,20 @@ bool Saturates(double overflow, double sqnr);
 // More than kMostZeros of the nonzero elements become zero.
 bool Flushes(double underflow);
 
-std::vector<Trial> Trials(const Settings& settings);
-Rows Measure(const Settings& settings, const Trial& trial);
-void Derive(const Settings& settings, Tables& tables);
-std::vector<Figure> Figures(const Settings& settings, const Tables& tables);
-std::vector<ClaimSpec> Claims();
+// Returns the columns of the outliers, which a training from scratch does not meet.
+std::vector<study::EndColumn> OutlierColumns();
+study::ProbeSpec Trace();
+// Measures all recipes from one checkpoint.
+Rows MeasurePlanted(const study::Study& study, const Settings& settings, const Trial& trial);
+std::vector<Row> Arms(const study::Results& results);
+study::Named<std::function<Figure(const study::Results&)>> Figures();
+
+double FinalLossOf(const Frame& run);
+// Compares two recipes of a plant.
+Evidence Compare(const study::Results& results,
+                 const study::ClaimRow& claim,
+                 const std::vector<study::ArmContrast>& contrasts);
+study::Named<std::function<Evidence(const study::Results&)>> EvidenceFunctions();
 
 }  // namespace fp8_outliers
 }  // namespace numsim::experiments

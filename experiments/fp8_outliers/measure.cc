@@ -1,4 +1,4 @@
-// Measures one trial of `fp8-outliers`: a training from scratch, or all recipes from one checkpoint.
+// Measures the trainings of a plant: all recipes from one checkpoint.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -17,6 +17,8 @@
 
 namespace numsim::experiments::fp8_outliers {
 namespace {
+
+using namespace study;
 
 // The outcomes of the steps from the event on.
 struct Outcome {
@@ -40,37 +42,32 @@ struct Outcome {
   }
 };
 
-// Adds the row of a training; `outcome` is null for one from scratch, which meets no outlier.
+// Adds the row of a training that went on from the checkpoint.
 void AddRun(const Arm& arm,
             uint64_t seed,
             double start,
             Trainer& trainer,
-            const Outcome* outcome,
+            const Outcome& outcome,
             TrainingRows& rows) {
-  Row row = {arm.plant,
-             arm.recipe,
-             arm.lr,
-             seed,
-             trainer.model().parameters().Elements(),
-             ToString(trainer.status()),
-             trainer.steps_taken(),
-             start,
-             FinalLoss(trainer)};
-  if (outcome == nullptr) {
-    row.insert(row.end(), 6, Cell(kNaN));
-  } else {
-    const auto since = [](const std::optional<uint64_t>& step) {
-      return step.has_value() ? static_cast<double>(*step) : kNaN;
-    };
-    row.insert(row.end(),
-               {outcome->saturated,
-                outcome->flushed,
-                outcome->bad,
-                since(outcome->first_bad),
-                since(outcome->last_bad),
-                outcome->worst_excess});
-  }
-  rows.Add(kRunsTable, row);
+  const auto since = [](const std::optional<uint64_t>& step) {
+    return step.has_value() ? static_cast<double>(*step) : kNaN;
+  };
+  rows.Add(kRunsTable,
+           {arm[kPlant],
+            arm[kRecipe],
+            arm[kLr],
+            seed,
+            trainer.model().parameters().Elements(),
+            ToString(trainer.status()),
+            trainer.steps_taken(),
+            start,
+            FinalLoss(trainer),
+            outcome.saturated,
+            outcome.flushed,
+            outcome.bad,
+            since(outcome.first_bad),
+            since(outcome.last_bad),
+            outcome.worst_excess});
 }
 
 // The state of a clean training, for a trainer of another recipe: its scales start anew.
@@ -87,8 +84,9 @@ TrainState StateFor(const TrainState& clean, const TrainConfig& config) {
 // The trainings of one seed and plant.
 class Planted {
  public:
-  Planted(const Settings& settings, const Trial& trial)
-      : settings_(settings),
+  Planted(const Study& study, const Settings& settings, const Trial& trial)
+      : study_(study),
+        settings_(settings),
         trial_(trial),
         schedule_(ScheduleOf(settings)),
         kind_(ParsePlant(trial.parameters.at("plant"))),
@@ -97,7 +95,7 @@ class Planted {
   // Trains the clean checkpoint in bf16.
   void TrainClean() {
     const TrainConfig config =
-        ConfigOf(settings_, {std::string(kNone), "bf16", settings_.Get("lr")}, seed_);
+        ConfigOf(study_, settings_, {kNone, kBf16, settings_.Get("lr")}, seed_);
     std::shared_ptr<const DataSource> data = OpenData(config.data);
     Trainer trainer(config, data);
     start_ = trainer.Validate().Mean();
@@ -115,7 +113,7 @@ class Planted {
   }
 
   void Run(const Arm& arm, TrainingRows& rows) {
-    const TrainConfig config = ConfigOf(settings_, arm, seed_);
+    const TrainConfig config = ConfigOf(study_, settings_, arm, seed_);
     Trainer trainer(config, data_);
     trainer.Restore(StateFor(clean_, trainer.config()));
     Watch watch(blocks_);
@@ -142,8 +140,8 @@ class Planted {
       }
       if (seed_ == settings_.seed) {
         rows.Add(kTraceTable,
-                 {arm.plant,
-                  arm.recipe,
+                 {arm[kPlant],
+                  arm[kRecipe],
                   seed_,
                   static_cast<double>(step) - static_cast<double>(schedule_.event),
                   trainer.last_loss(),
@@ -153,7 +151,7 @@ class Planted {
                   input.sqnr});
       }
     }
-    AddRun(arm, seed_, start_, trainer, &outcome, rows);
+    AddRun(arm, seed_, start_, trainer, outcome, rows);
   }
 
  private:
@@ -173,6 +171,7 @@ class Planted {
     watch.Begin(token ? kind_.size : 0);
   }
 
+  const Study& study_;
   const Settings& settings_;
   const Trial& trial_;
   Schedule schedule_;
@@ -187,32 +186,45 @@ class Planted {
   size_t arms_ = 0;             // begun
 };
 
-Rows TrainFromScratch(const Settings& settings, const Trial& trial) {
-  const Arm arm = ArmsOf(settings, trial).front();
-  const TrainConfig config = ConfigOf(settings, arm, trial.seed);
-  Trainer trainer(config, OpenData(config.data));
-  TrainingRows rows({});
-  const double start = trainer.Validate().Mean();
-  TrainingSteps loop(trial, trainer, [](StateArchive&) {});
-  while (loop.Next()) {
-    trainer.Step();
-    trainer.telemetry().Clear();
-  }
-  AddRun(arm, trial.seed, start, trainer, nullptr, rows);
-  return rows.Take();
-}
-
 }  // namespace
 
 bool Saturates(double overflow, double sqnr) { return overflow > 0 && sqnr < kWorstSqnr; }
 bool Flushes(double underflow) { return underflow > kMostZeros; }
 
-Rows Measure(const Settings& settings, const Trial& trial) {
-  if (trial.parameters.at("plant") == kScratch) return TrainFromScratch(settings, trial);
-  Planted planted(settings, trial);
+std::vector<EndColumn> OutlierColumns() {
+  const std::vector<Column> columns = {
+      {"saturated_steps", "steps from the outlier on that saturate it, to below 20 dB"},
+      {"flushed_steps", "steps in which more than half of its elements become zero"},
+      {"bad_steps", "steps with either"},
+      {"first_bad", "first bad step, counted from that of the outlier; nan: none"},
+      {"last_bad", "last bad step; nan: none"},
+      {"worst_excess", "largest training loss of a step minus that of bf16, nats"}};
+  std::vector<EndColumn> ends;
+  for (const Column& column : columns) ends.push_back({column, [](Measurement&) { return kNaN; }});
+  return ends;
+}
+
+// Trainings from scratch have no trace.
+ProbeSpec Trace() {
+  return {.tables = {{kTraceTable,
+                      {{"plant", "as in runs.csv; first seed alone"},
+                       {"recipe", "recipe"},
+                       {"seed", "seed"},
+                       {"step", "step, counted from that of the outlier"},
+                       {"loss", "loss of the batch, nats"},
+                       {"absmax", "largest magnitude of the input of w3; nan in bf16"},
+                       {"overflow", "share of its elements that saturate"},
+                       {"underflow", "share of its nonzero elements that become zero"},
+                       {"sqnr", "ratio of signal to quantisation noise, dB; nan in bf16"}},
+                      false}},
+          .make = [](const Measurement&) { return std::make_unique<Probe>(); }};
+}
+
+Rows MeasurePlanted(const Study& study, const Settings& settings, const Trial& trial) {
+  Planted planted(study, settings, trial);
   planted.TrainClean();
   TrainingRows rows({});
-  for (const Arm& arm : ArmsOf(settings, trial)) planted.Run(arm, rows);
+  for (const Arm& arm : TrainedArms(study, settings, ArmOf(study, trial))) planted.Run(arm, rows);
   return rows.Take();
 }
 

@@ -9,11 +9,13 @@
 #include <cmath>
 #include <map>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "experiments/fp8_outliers/identity.h"
 #include "experiments/fp8_outliers/plant.h"
 #include "experiments/runner/settings.h"
+#include "experiments/runner/trial_toml.h"
 #include "numsim/base/parallel.h"
 #include "numsim/train/trainer.h"
 #include "tests/experiments/result_tables.h"
@@ -24,6 +26,7 @@
 namespace numsim::experiments::fp8_outliers {
 namespace {
 
+using study::ConfigOf;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
@@ -37,6 +40,11 @@ Overrides With(Overrides overrides, const std::string& name, const std::string& 
 
 Settings SettingsWith(const Overrides& overrides, int seeds = 1) {
   return MakeSettings(Fp8Outliers(), "quick", 0, seeds, overrides);
+}
+
+std::vector<Trial> Trials(const Settings& settings) { return Fp8Outliers().trials(settings); }
+Rows Measure(const Settings& settings, const Trial& trial) {
+  return Fp8Outliers().run(settings, trial);
 }
 
 std::string ComplaintAbout(const std::string& name, const std::string& value) {
@@ -72,28 +80,33 @@ TEST(Fp8Outliers, BadOptionsAreNamed) {
   EXPECT_THAT(ComplaintAbout("blocks", "1,1"), HasSubstr("listed twice"));
 }
 
-TEST(Fp8Outliers, RecipesAreThoseOfTheirNames) {
-  const Settings settings = SettingsWith(With(kTiny, "history", "64"));
-  const auto config = [&](const char* recipe) {
-    return ConfigOf(settings, {"none", recipe, "4e-3"}, 0);
-  };
-  EXPECT_EQ(config("bf16").linear.all.kind, "standard");
-  EXPECT_EQ(config("te-max").linear.all.delayed,
-            (DelayedScalingOptions{.history = 64, .algorithm = AmaxAlgorithm::kMax}));
-  EXPECT_EQ(config("te-recent").linear.all.delayed->algorithm, AmaxAlgorithm::kMostRecent);
-  EXPECT_EQ(config("te-window-16").linear.all.delayed,
-            (DelayedScalingOptions{.history = 16, .algorithm = AmaxAlgorithm::kWindow}));
-  EXPECT_FALSE(config("te-current").linear.all.delayed.has_value());
-  EXPECT_EQ(config("smooth").model.mlp, MlpKind::kSmoothSwiglu);
-  EXPECT_EQ(config("smooth").linear.all.delayed->history, 64u);
-  EXPECT_EQ(config("smooth-token").model.mlp, MlpKind::kSmoothSwigluToken);
-  EXPECT_EQ(config("clamp").model.mlp, MlpKind::kClampedSwiglu);
-  EXPECT_EQ(config("fishman").linear.all.kind, "e5m2-backward");
-  EXPECT_EQ(config("fishman").model.mlp, MlpKind::kSwiglu);
-  EXPECT_EQ(config("w3-bf16").linear.overrides.at(0).precision.delayed->history, 64u);
-  EXPECT_EQ(config("te-max-gelu").model.mlp, MlpKind::kGelu);
-  for (const Recipe& recipe : Recipes())
-    EXPECT_TRUE(config(recipe.name.data()).linear.first_last_high);
+// The recipes of whole models that `numsim train` has by a name of its own.
+TEST(Fp8Outliers, RecipesAreThoseOfNumsimTrain) {
+  const Settings settings = SettingsWith(kTiny);
+  const TrainConfig plain = ConfigOf(Fp8OutliersStudy(), settings, {"none", "bf16", "4e-3"}, 0);
+  const std::vector<std::pair<std::string, std::string>> recipes = {
+      {"bf16", "bf16"},
+      {"te-max", "fp8-delayed"},
+      {"te-current", "fp8-current"},
+      {"row", "fp8-row-wise"},
+      {"block", "fp8-block"},
+      {"w3-bf16", "fp8-delayed-w3-bf16"},
+      {"smooth", "fp8-delayed-smooth"},
+      {"fishman", "fp8-fishman"},
+      {"fishman-smooth", "fp8-fishman-smooth"}};
+  for (const auto& [recipe, name] : recipes) {
+    TrainConfig expected = plain;
+    ApplyTrainRecipe(name, expected);
+    EXPECT_EQ(WriteTrainConfig(ConfigOf(Fp8OutliersStudy(), settings, {"none", recipe, "4e-3"}, 0)),
+              WriteTrainConfig(expected))
+        << recipe;
+  }
+  const TrainConfig other = ConfigOf(Fp8OutliersStudy(),
+                                     SettingsWith(With(kTiny, "history", "64")),
+                                     {"none", "w3-bf16", "4e-3"},
+                                     0);
+  EXPECT_EQ(other.linear.all.delayed->history, 64u);
+  EXPECT_EQ(other.linear.overrides.at(0).precision.delayed->history, 64u);
 }
 
 TEST(Fp8Outliers, TheLargestPlantOfAKindComesFirst) {
@@ -135,6 +148,21 @@ Cell CellOf(const Rows& rows, const std::string& recipe, const std::string& colu
 }
 double NumberOf(const Rows& rows, const std::string& recipe, const std::string& column) {
   return CellOf(rows, recipe, column).Number();
+}
+
+// A trial from scratch is a file of `numsim train`, and gives the same loss.
+TEST(Fp8Outliers, ATrialFromScratchIsRepeatedByItsFile) {
+  std::vector<std::string> assignments;
+  for (const auto& [name, value] : kTiny) assignments.push_back(name + "=" + value);
+  const std::string toml = TrialToml(Fp8Outliers(), "quick", assignments, 3);
+  EXPECT_THAT(toml, HasSubstr("scratch te-max 4e-3 seed=0"));
+  TrainConfig config = ParseTrainConfig(toml, "trial", {}, {});
+  Trainer trainer(config, OpenData(config.data));
+  while (trainer.status() == TrainStatus::kRunning) trainer.Step();
+  const Rows rows = Measure(SettingsWith(kTiny), TrialOf("scratch", "te-max"));
+  EXPECT_EQ(trainer.Validate().Mean(), NumberOf(rows, "te-max", "valid_loss"));
+  EXPECT_THAT(ErrorOf([&] { TrialToml(Fp8Outliers(), "quick", assignments, 1); }),
+              HasSubstr("--trial 1: 'once:1e6 all 4e-3 seed=0' is no single file"));
 }
 
 // Every recipe goes on from the same checkpoint: bf16 is an uninterrupted training.
@@ -184,7 +212,8 @@ TEST(Fp8Outliers, ThreadsDoNotChangeARow) {
 
 class Fp8OutliersPlants : public ::testing::Test {
  protected:
-  TrainConfig config_ = ConfigOf(SettingsWith(kTiny), {"none", "bf16", "4e-3"}, 0);
+  TrainConfig config_ =
+      ConfigOf(Fp8OutliersStudy(), SettingsWith(kTiny), {"none", "bf16", "4e-3"}, 0);
   Trainer trainer_{config_, OpenData(config_.data)};
 };
 
@@ -369,7 +398,7 @@ TEST(Fp8OutliersFigures, ThreeSizesGiveACurvePerRecipe) {
     }
     ++bad;
   }
-  const std::vector<Figure> figures = Figures(results.settings(), results.Finish());
+  const std::vector<Figure> figures = Fp8Outliers().figures(results.settings(), results.Finish());
   const auto sizes = std::ranges::find(figures, std::string("outliers-sizes"), &Figure::name);
   ASSERT_NE(sizes, figures.end());
   ASSERT_EQ(sizes->panels.size(), 2u);
