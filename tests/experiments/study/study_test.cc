@@ -694,7 +694,7 @@ TEST(StudyFile, RefusesWhatItDoesNotKnow) {
   EXPECT_THAT(ErrorWith("name = \"made-up\"", "name = made-up"), HasSubstr("made-up.toml:2: "));
 }
 
-// What would otherwise be found after the trainings, or never.
+// Otherwise these would be found after the trainings, or never.
 TEST(StudyFile, RefusesWhatCannotBeMeasuredOrJudged) {
   EXPECT_THAT(ErrorWith("label = \"{clip} {optimizer}\"", "label = \"{clip} {optimiser}\""),
               HasSubstr("label: axis 'optimiser' is not one of optimizer, clip"));
