@@ -34,6 +34,7 @@ std::vector<std::string> DistinctOf(const Axis& axis, const Settings& settings) 
 
 std::vector<Arm> ArmsOf(const Study& study, const Settings& settings) {
   HistoriesOf(settings);
+  ReadSizes(settings, "sizes");  // its errors name the option
   const int64_t steps = settings.GetInteger("steps", 2, std::numeric_limits<int32_t>::max());
   settings.GetInteger("warmup", 0, steps - 1);
   const std::vector<std::string> gains = DistinctOf(study.axes[1], settings);
