@@ -68,7 +68,7 @@ Figure BarFigure(const study::Results& results,
 }
 
 // A line per recipe over the sizes of the single outlier.
-Panel SizesPanel(const Settings& settings, const Frame& arms, const char* column, Axis y) {
+Panel SizesPanel(const Settings& settings, const Frame& arms, const char* column, numsim::Axis y) {
   Panel panel;
   panel.x = {.label = "size of the outlier over the largest clean value", .log10 = true};
   panel.y = std::move(y);
@@ -117,7 +117,7 @@ Figure SizesFigure(const study::Results& results) {
   return figure;
 }
 
-Panel TracePanel(const Frame& trace, const std::string& plant, const char* column, Axis y) {
+Panel TracePanel(const Frame& trace, const std::string& plant, const char* column, numsim::Axis y) {
   Panel panel;
   panel.title = TitleOf(plant);
   panel.x.label = "step after the outlier";
