@@ -256,7 +256,8 @@ class ClaimReader {
       weights = node.Numbers("weights").first;
     } else {
       claim.arms_of_each = 2;
-      if (texts.size() % 2 != 0 && claim.kind != ClaimKind::kDivergence) {
+      const bool alone = claim.reference || claim.kind == ClaimKind::kDivergence;
+      if (texts.size() % 2 != 0 && !alone) {
         throw node.About("arms", "expected an even number of them, or weights");
       }
       while (weights.size() < texts.size()) weights.insert(weights.end(), {1, -1});
