@@ -238,6 +238,7 @@ class ClaimReader {
       claim.margin = outcome.margin;
       claim.contrast += outcome.note;
     }
+    if (claim.kind == ClaimKind::kExact) claim.margin = Margin();  // unless it gives one
     if (node.Has("margin")) claim.margin = ReadMargin(node.Table("margin"));
     if (node.Has("reference")) claim.reference = node.Number("reference", 0);
     ReadArms(node, claim);
