@@ -9,6 +9,7 @@
 #include "experiments/claims/frame.h"
 #include "experiments/moment_formats/moment_formats.h"
 #include "experiments/shared/special_values.h"
+#include "numsim/base/error.h"
 #include "numsim/moments/moment_store.h"
 
 namespace numsim::experiments::moment_formats {
@@ -45,6 +46,10 @@ size_t Diverged(const Frame& arm) { return arm.Size() - arm.Where("status", "fin
 // Returns the row of a pair at one epsilon and update_from, from its rows at the best rate.
 Row PairRow(const Frame& pair, const Tables& tables) {
   const Frame regime = OfRegime(tables.at("final"), pair.Text("epsilon"), pair.Text("update_from"));
+  if (BaselineRows(regime).Empty()) {
+    throw Error::Format(
+        "there is no run of {} at epsilon {}", kBaseline.Text(), pair.Text("epsilon"));
+  }
   SeedValues v_flushed;
   if (tables.contains("flushed")) {
     for (const Frame& seed : SameArm(tables.at("flushed"), pair).By({"seed"})) {

@@ -37,10 +37,6 @@ void CheckArms(const Study& study, const ClaimRow& claim) {
       throw Error::Format("claim {}/{}: arm '{}': {}", study.name, claim.name, arm, error.what());
     }
   }
-  const bool compared = !claim.arms.empty() && !claim.evidence && !study.common.compare;
-  if (compared && !claim.outcome && !study.common.outcome) {
-    throw Error::Format("claim {}/{}: has no outcome", study.name, claim.name);
-  }
   if (claim.reference && claim.arms.size() != 1) {
     throw Error::Format("claim {}/{}: reference: expected one arm", study.name, claim.name);
   }

@@ -282,11 +282,12 @@ TEST(StudyClaims, OfOneArmNeedAReferenceAndAnOutcome) {
   const auto message = [](const std::string& text, const std::string& by) {
     return ErrorOf([&] { MakeExperiment(Centred(Changed(text, by))); });
   };
-  EXPECT_THAT(message("reference = 2\n", "arms = [\"\"]\n"), HasSubstr("add up to 1, expected 0"));
+  EXPECT_THAT(message("reference = 2\n", "arms = [\"\"]\n"),
+              HasSubstr("arms: expected an even number of them, or weights"));
   EXPECT_THAT(message("reference = 2\n", "reference = 2\narms = [\"\", \"lr=1e-3\"]\n"),
               HasSubstr("claim centred/above-2: reference: expected one arm"));
   EXPECT_THAT(message("outcome = \"loss\"\n", ""),
-              HasSubstr("claim centred/rate-helps: has no outcome"));
+              HasSubstr("claim rate-helps: outcome: is missing"));
 }
 
 }  // namespace

@@ -672,8 +672,8 @@ TEST(StudyFile, RefusesWhatItDoesNotKnow) {
   EXPECT_EQ(ErrorWith("side = -1", "sidee = -1"),
             "made-up.toml:88: sidee: is no key here; did you mean side?");
   EXPECT_EQ(ErrorWith("measure = \"curves\"", "measure = \"curvs\""),
-            "made-up.toml:66: measure: the name 'curvs' is not one of curves, quantized-operands, "
-            "residual-stream; did you mean curves?");
+            "made-up.toml:66: measure: the name 'curvs' is not one of curves, end-of-training, "
+            "quantized-operands, residual-stream; did you mean curves?");
   EXPECT_THAT(ErrorWith("\"start_loss\"", "\"strat_loss\""), HasSubstr("did you mean start_loss?"));
   EXPECT_THAT(ErrorWith("peak = \"2e-2\"", "peak = 2e-2"),
               HasSubstr("made-up.toml:35: schedule.peak: expected a text"));
@@ -703,8 +703,9 @@ TEST(StudyFile, RefusesWhatCannotBeMeasuredOrJudged) {
               HasSubstr("scale: the option 'layer' is not one of"));
   EXPECT_THAT(ErrorWith("options = [\"clips\"]", "options = [\"clips\", \"more\"]"),
               HasSubstr("axis clip: the first preset has no value for its option: study.more"));
-  EXPECT_THAT(ErrorWith("name = \"clip\"\nmeaning", "name = \"seed\"\nmeaning"),
-              HasSubstr("axes: 'seed' is there twice"));
+  Study seeds = MadeUp();
+  seeds.axes[1].name = "seed";
+  EXPECT_THAT(ErrorOf([&] { MakeExperiment(seeds); }), HasSubstr("axes: 'seed' is there twice"));
   EXPECT_THAT(ErrorWith("{ name = \"sgd\"", "{ name = \"adamw\""),
               HasSubstr("axis optimizer: 'adamw' is there twice"));
   EXPECT_THAT(ErrorWith("seeds = 3", "seeds = 2.5"), HasSubstr("seeds: expected a whole number"));
@@ -731,7 +732,7 @@ TEST(StudyFile, RefusesLinesOfColumnsThatNoTableHas) {
   EXPECT_EQ(message("curves", "seed"), "no error");
   EXPECT_THAT(message("curvs", "loss"), HasSubstr("did you mean curves?"));
   EXPECT_THAT(message("curves", "los"), HasSubstr("did you mean loss?"));
-  EXPECT_THAT(message("outcomes", "loss"), HasSubstr("y: the column 'loss' is not one of"));
+  EXPECT_THAT(message("outcomes", "loss"), HasSubstr("x: the column 'step' is not one of"));
 }
 
 TEST(StudyFile, RefusesClaimsThatNoTestTakes) {
