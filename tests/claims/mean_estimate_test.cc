@@ -33,7 +33,8 @@ TEST(MeanOf, HasNoIntervalForOneValueOrWithoutFiniteOnes) {
 }
 
 TEST(MeanOf, OfNoValuesThrows) {
-  EXPECT_EQ(ErrorOf([&] { MeanOf(std::vector<double>{}); }), "MeanOf: no values, expected at least one");
+  EXPECT_EQ(ErrorOf([&] { MeanOf(std::vector<double>{}); }),
+            "MeanOf: no values, expected at least one");
 }
 
 }  // namespace
