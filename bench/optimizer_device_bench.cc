@@ -8,7 +8,8 @@
 // Rows: copy; step/KIND/M/V/WEIGHTS/RULE. Nobody but the optimiser writes weights
 // (Optimizer::SetOnlyWriter) and Last() does not tell how each tensor moved (Optimizer::SetReports),
 // except in the rows that say so. Gradients are clipped, so that a step reads them twice: their norm
-// must be known before the first weight moves. `twice` is `of_copy` with that second reading.
+// must be known before the first weight moves; rows that are unclipped find the scales of tensors in
+// that reading. `twice` is `of_copy` with that second reading.
 #include <benchmark/benchmark.h>
 #include <fmt/format.h>
 
@@ -28,6 +29,7 @@ struct StepProblem {
   std::string kind = "adamw", m = "fp32", v = "fp32", weights = "fp32", rule = "naive";
   bool only_writer = true;  // Optimizer::SetOnlyWriter
   bool reports = false;     // Optimizer::SetReports
+  bool clips = true;
 };
 
 // The parameters, their gradients and an optimiser.
@@ -69,7 +71,7 @@ std::shared_ptr<StepOnDevice> Prepare(const StepProblem& problem) {
   config.v = ParseMomentFormat(problem.v);
   config.weights = ParseFormat(problem.weights);
   config.update = ParseUpdateRule(problem.rule);
-  config.clip_norm = 1;
+  config.clip_norm = problem.clips ? 1 : 0;
   on->optimizer = std::make_unique<Optimizer>(config, LossScalerConfig{}, on->parameters, 1);
   on->optimizer->SetOnlyWriter(problem.only_writer);
   on->optimizer->SetReports(problem.reports);
@@ -131,6 +133,7 @@ void RegisterAll() {
         StepProblem{.kind = "lion"},
         StepProblem{.m = "bf16", .v = "bf16"},
         StepProblem{.m = "e4m3fn", .v = "e4m3fn"},
+        StepProblem{.m = "e4m3fn", .v = "e4m3fn", .clips = false},
         StepProblem{.m = "e4m3fn", .v = "e4m3fn", .reports = true},
         StepProblem{.m = "e4m3fn@block:128", .v = "e4m3fn@block:128"},
         StepProblem{.m = "dynamic", .v = "dynamic"},
@@ -142,14 +145,15 @@ void RegisterAll() {
         StepProblem{.weights = "bf16", .rule = "split-master"},
         StepProblem{.weights = "bf16", .rule = "master-fp32"},
         StepProblem{.m = "e4m3fn", .v = "e4m3fn", .weights = "bf16", .rule = "stochastic"}}) {
-    const std::string name = fmt::format("step/{}/{}/{}/{}/{}{}{}",
+    const std::string name = fmt::format("step/{}/{}/{}/{}/{}{}{}{}",
                                          problem.kind,
                                          problem.m,
                                          problem.v,
                                          problem.weights,
                                          problem.rule,
                                          problem.only_writer ? "" : "/weights-read-twice",
-                                         problem.reports ? "/reports" : "");
+                                         problem.reports ? "/reports" : "",
+                                         problem.clips ? "" : "/unclipped");
     benchmark::RegisterBenchmark(name.c_str(),
                                  [problem](benchmark::State& state) { BM_Step(state, problem); })
         ->UseManualTime()

@@ -1,5 +1,7 @@
 #include "tests/optim/optimizer_cases.h"
 
+#include <fmt/format.h>
+
 #include <bit>
 #include <cmath>
 #include <limits>
@@ -107,6 +109,18 @@ std::vector<OptimizerCase> DecisionCases() {
       const LossScalerConfig scaler{.kind = scaling, .initial = 1024, .growth_interval = 3};
       const std::string name = kind + " " + std::string(ToString(scaling));
       cases.push_back({name, config, scaler, true});
+      OptimizerConfig small = config;  // all tensors in 8 bits, the smallest too
+      small.moment_filter = MomentFilter::kAll;
+      small.moment_minimum = 1;
+      for (const char* const scales : {"@tensor", "@block:128", "@block:256"}) {
+        small.m = ParseMomentFormat(std::string("e4m3fn") + scales);
+        small.v = ParseMomentFormat(std::string("e5m2") + scales);
+        for (const double clip_norm : {0.0, 3.0}) {
+          small.clip_norm = clip_norm;
+          cases.push_back(
+              {fmt::format("{} {} clipped at {}", name, scales, clip_norm), small, scaler});
+        }
+      }
       config.epsilon = 1.2e-38;  // directions overflow where v was flushed
       config.m = ParseMomentFormat("fp32");
       config.v = ParseMomentFormat("e4m3fn@tensor");

@@ -7,6 +7,10 @@
 //                           losing what other threads do to *p
 //   RaiseToTogether(p, x)   RaiseTo(p, x); threads 32 k to 32 k + 31 all call it, and those with
 //                           x > 0 with the same p
+//   kTogether               number of neighbouring threads, from a multiple of it on, that act together:
+//   MostTogether(x)           returns the greatest x of them, which all call it
+//   EachOfTwo(make, results)  results[s] = make(s) for s = 0, 1 in all of them, which all call it with
+//                             the same `make` and share the work
 //   kConvertsFp8            has DecodeFp8(word, e5m2, values) and EncodeFp8(values, e5m2): four
 //                           numbers from and to the bytes of a word, in e5m2 or e4m3fn, rounded to
 //                           nearest even, saturating; encodes finite numbers alone
@@ -39,6 +43,12 @@ struct HostThreads {
   }
   static void RaiseToTogether(uint32_t* p, uint32_t x) {
     if (x != 0) RaiseTo(p, x);
+  }
+  static constexpr unsigned kTogether = 1;
+  static uint32_t MostTogether(uint32_t x) { return x; }
+  template <class Make, class Result>
+  static void EachOfTwo(const Make& make, Result (&results)[2]) {
+    for (int s = 0; s < 2; ++s) results[s] = make(s);
   }
   static float DivModerate(float a, float b) { return a / b; }
   static float SqrtModerate(float a) { return std::sqrt(a); }

@@ -5,6 +5,7 @@
 #define NUMSIM_UNROLL_2 _Pragma("unroll 2")
 #define NUMSIM_ROLL _Pragma("unroll 1")
 
+#include <bit>
 #include <cstddef>
 #include <cstdint>
 
@@ -63,6 +64,35 @@ struct DeviceThreads {
     if (most != 0 && x == most) RaiseTo(p, x);
 #endif
   }
+  static constexpr unsigned kTogether = 32;
+  static __host__ __device__ uint32_t MostTogether(uint32_t x) {
+#ifdef __CUDA_ARCH__
+    x = __reduce_max_sync(~0u, x);
+#endif
+    return x;
+  }
+  // Even threads make the first result, odd ones the second.
+  template <class Make, class Result>
+  static __host__ __device__ void EachOfTwo(const Make& make, Result (&results)[2]) {
+#ifdef __CUDA_ARCH__
+    const Result own = make(static_cast<int>(threadIdx.x % 2));
+#pragma unroll
+    for (int s = 0; s < 2; ++s) results[s] = OfThread(own, s);
+#endif
+  }
+#ifdef __CUDA_ARCH__
+  // Returns the x of a thread of those that act together.
+  template <class T>
+  static __device__ T OfThread(const T& x, int thread) {
+    struct Words {
+      uint32_t of[sizeof(T) / sizeof(uint32_t)];
+    };
+    Words words = std::bit_cast<Words>(x);
+#pragma unroll
+    for (uint32_t& word : words.of) word = __shfl_sync(~0u, word, thread);
+    return std::bit_cast<T>(words);
+  }
+#endif
   // The steps of the compiler's own division and square root, without its look at special cases.
   static __host__ __device__ float DivModerate(float a, float b) {
 #ifdef __CUDA_ARCH__

@@ -76,9 +76,11 @@ class TileDraws {
     empty_ = false;
   }
 
-  // Returns R of element k.
+  // Returns R of element k. A k that is not known to the compiler must not choose between blocks,
+  // which would then be in memory.
   NUMSIM_HOST_DEVICE uint32_t At(unsigned k) const {
-    return field_.Of(k % 2 == 0 ? even_ : odd_, k / 2);
+    const uint32_t of_even = field_.Of(even_, k / 2), of_odd = field_.Of(odd_, k / 2);
+    return k % 2 == 0 ? of_even : of_odd;
   }
 
  private:

@@ -53,7 +53,11 @@ StepConstants ConstantsOf(const OptimizerConfig& config,
   const EncodePlan own = OwnPlan(config.update, format);
   const bool stochastic = config.update.kind == UpdateKind::kStochastic;
   const bool lion = config.kind == OptimizerKind::kLion;
+  const bool plain_weights = config.update.kind == UpdateKind::kNaive && format == kFp32;
   const MomentCodec m(config.m, true, tables(m_tables)), v(config.v, false, tables(v_tables));
+  const auto of_all = [&](bool (*holds)(const MomentCodec&)) {
+    return holds(m) && (holds(v) || StateCount(config.kind) == 1);
+  };
   const auto shift = [](const MomentCodec& codec) {
     return static_cast<uint8_t>(codec.has_blocks ? std::countr_zero(codec.block) : 0);
   };
@@ -79,10 +83,12 @@ StepConstants ConstantsOf(const OptimizerConfig& config,
       .plain_moments = config.m.IsExact() && (config.v.IsExact() || StateCount(config.kind) == 1),
       .bare = IsBare(m) && IsBare(v) && (lion || !config.update_from_stored) &&
               !StepsApart(config.update),
-      .fp8_moments = IsFp8(m) && (IsFp8(v) || StateCount(config.kind) == 1),
+      .fp8_moments = of_all(IsFp8),
+      .ranges_in_step = plain_weights && of_all(FindsRangesInStep),
+      .ranges_with_gradient = config.clip_norm == 0 && of_all(IsFp8OfTensors),
       .block_shift = {shift(m), shift(v)},
       .update = config.update.kind,
-      .plain_weights = config.update.kind == UpdateKind::kNaive && format == kFp32,
+      .plain_weights = plain_weights,
       .rule = MakeStepRule(stochastic ? own : WeightPlan(format)),
       .own = MakeStepRule(own),
       .largest = MaxFinite(format)};
@@ -259,52 +265,65 @@ void OptimizerAtPlace::JoinSums(const StepArguments& args, uint32_t first, uint3
                TotalKernel::kThreadsPerSum * size_t{count} * args.tables.tensor_count);
 }
 
-void OptimizerAtPlace::Decide(const StepArguments& args) {
+void OptimizerAtPlace::Decide(const StepArguments& args, bool settles) {
   const size_t tensors = tensors_.size();
-  runner_->Run(BeginKernel{args}, tensors);
-  runner_->Run(GradientKernel{args}, block_rows_.size() * kSumLanes);
   JoinSums(args, kGradientSum, 1);
-  runner_->Run(NormKernel{args}, tensors);
   runner_->Run(DecideKernel{args}, 1);
-  runner_->Run(RatesKernel{args}, tensors);
+  runner_->Run(RatesKernel{args, settles}, tensors);
 }
 
 void OptimizerAtPlace::Settle(const StepArguments& args) {
-  const size_t tensors = tensors_.size(), lanes = block_rows_.size() * kSumLanes;
-  if (args.constants.clips_by_rms) {
-    runner_->Run(RatioKernel{args}, lanes);
-    JoinSums(args, kRatioSum, 1);
-  }
-  runner_->Run(SettleKernel{args}, tensors);
-  runner_->Run(ScanKernel{args}, lanes);
-  runner_->Run(JudgeKernel{args}, tensors);
+  runner_->Run(RatioKernel{args}, block_rows_.size() * kSumLanes);
+  JoinSums(args, kRatioSum, 1);
+  runner_->Run(SettleKernel{args}, tensors_.size());
+}
+
+void OptimizerAtPlace::Judge(const StepArguments& args) {
+  runner_->Run(ScanKernel{args}, block_rows_.size() * kSumLanes);
+  runner_->Run(JudgeKernel{args}, tensors_.size());
 }
 
 void OptimizerAtPlace::RunBare(const StepArguments& args) {
-  const size_t lanes = block_rows_.size() * kSumLanes;
+  const size_t tensors = tensors_.size(), lanes = block_rows_.size() * kSumLanes;
   const size_t threads = block_rows_.size() * kBareThreads;
-  Decide(args);
-  if (scaled_) {
-    runner_->Run(BareRangeKernel{args}, threads);
-    runner_->Run(InverseKernel{args}, lanes);
+  const StepConstants& constants = args.constants;
+  const bool ranges = scaled_ && !constants.ranges_in_step;
+  runner_->Run(BeginKernel{args}, tensors);
+  if (constants.ranges_with_gradient) {
+    runner_->Run(GradientRangeKernel{args}, lanes);
+  } else {
+    runner_->Run(GradientKernel{args}, lanes);
   }
-  Settle(args);
-  if (args.constants.plain_weights) {
+  Decide(args, !constants.clips_by_rms);
+  if (ranges && !constants.ranges_with_gradient) runner_->Run(BareRangeKernel{args}, threads);
+  if (ranges) runner_->Run(InverseKernel{args}, lanes);
+  if (constants.clips_by_rms) Settle(args);
+  Judge(args);
+  if (constants.plain_weights) {
     runner_->Run(BareStepKernel<true>{args}, threads);
-  } else if (args.constants.update == UpdateKind::kStochastic) {
+  } else if (constants.update == UpdateKind::kStochastic) {
     runner_->Run(BareDrawnStepKernel{args}, threads);
   } else {
     runner_->Run(BareStepKernel<false>{args}, threads);
   }
-  if (scaled_) runner_->Run(StateScaleKernel{args}, lanes);
-  runner_->Run(FinishKernel{args}, tensors_.size());
+  if (ranges) runner_->Run(StateScaleKernel{args}, lanes);
+  runner_->Run(FinishKernel{args}, tensors);
 }
 
 void OptimizerAtPlace::Run(const StepArguments& args, bool measure) {
   const size_t tensors = tensors_.size(), lanes = block_rows_.size() * kSumLanes;
-  Decide(args);
+  runner_->Run(BeginKernel{args}, tensors);
+  runner_->Run(GradientKernel{args}, lanes);
+  // Directions from stored states need their new scales.
+  const bool settles = !args.constants.clips_by_rms && !args.constants.from_stored;
+  Decide(args, settles);
   if (scaled_) runner_->Run(StateRangeKernel{args}, lanes);
-  Settle(args);
+  if (args.constants.clips_by_rms) {
+    Settle(args);
+  } else if (!settles) {
+    runner_->Run(SettleKernel{args}, tensors);
+  }
+  Judge(args);
   if (measure) runner_->Run(StateLossKernel{args}, lanes);
   runner_->Run(StepKernel{args}, lanes);
   if (scaled_) runner_->Run(StateScaleKernel{args}, lanes);

@@ -73,10 +73,12 @@ class OptimizerAtPlace {
   StepArguments Arguments();
   void Run(const StepArguments& args, bool measure);
   void RunBare(const StepArguments& args);
-  // Runs the kernels that decide on the step, up to the ranges of new states.
-  void Decide(const StepArguments& args);
-  // Runs those that decide on each tensor.
+  // Runs the kernels that decide on the step from the gradients' sums, and on each tensor if `settles`.
+  void Decide(const StepArguments& args, bool settles);
+  // Runs those that decide on each tensor where RMS clips.
   void Settle(const StepArguments& args);
+  // Runs those that decide on tensors that take a look at all elements.
+  void Judge(const StepArguments& args);
   void StepApart(uint64_t step);  // the weights of rules that search
   void JoinSums(const StepArguments& args, uint32_t first, uint32_t count);
   TensorStep ReportOf(size_t tensor, const TensorPlan& plan) const;

@@ -59,6 +59,15 @@ inline bool IsFp8(const MomentCodec& codec) {
   return !codec.exact && (codec.plan.format == kE4M3fn || codec.plan.format == kE5M2);
 }
 
+inline bool IsFp8OfTensors(const MomentCodec& codec) {
+  return IsFp8(codec) && codec.scaling == MomentScaling::kTensor;
+}
+
+// True if a step finds the scales of states of a codec while it takes them.
+inline bool FindsRangesInStep(const MomentCodec& codec) {
+  return IsFp8(codec) && codec.scaling == MomentScaling::kBlock && codec.block == kBareBlock;
+}
+
 // Returns the value of a code, and the code of x. Both require IsBare(codec).
 NUMSIM_INLINE float DecodeBare(const MomentCodec& codec, float scale, uint32_t code) {
   return std::bit_cast<float>(DecodeByShortcut<MomentFloats>(codec.decode, code)) * scale;
@@ -96,6 +105,8 @@ template <DirectionKind kKind, BareStates kStored>
 class BareElements {
  public:
   static constexpr int kStates = kKind == DirectionKind::kAdam ? 2 : 1;
+  // Few bytes per element: more of them must be under way.
+  static constexpr bool kLoadsAhead = kStored == BareStates::kFp8;
 
   // `encodes`: also takes the factors of InverseKernel.
   NUMSIM_INLINE BareElements(const StepArguments& args,
@@ -125,6 +136,12 @@ class BareElements {
       if (IsCoded(s) && Codec(s).has_blocks) Take(s, ScaleNumber(s, i));
     }
   }
+  // The same with scales that were loaded, and the factor by which new states are encoded.
+  NUMSIM_INLINE void SetScales(const float (&scales)[kStates]) {
+    NUMSIM_UNROLL
+    for (int s = 0; s < kStates; ++s) scale_[s] = scales[s];
+  }
+  NUMSIM_INLINE void SetInverse(int s, float inverse) { inverse_[s] = inverse; }
   NUMSIM_INLINE size_t ScaleNumber(int s, size_t i) const {
     return Codec(s).has_blocks ? i >> constants_.block_shift[s] : 0;
   }

@@ -12,9 +12,15 @@
 
 namespace numsim {
 
+// Raises `most` to the bits of the magnitude of x, if that is finite.
+NUMSIM_INLINE void RaiseByFinite(float x, uint32_t& most) {
+  const uint32_t magnitude = MagnitudeBitsOf(x);
+  if (magnitude < 0x7F800000u) most = Greater(most, magnitude);
+}
+
 // Finds the greatest magnitudes of the new states, from which their scales follow.
 struct BareRangeKernel {
-  static constexpr int kBlocksTogether = 8;
+  static constexpr int kBlocksTogether = 8, kFp8BlocksTogether = 8;
   StepArguments args;
 
   template <class Env, DirectionKind kKind, BareStates kStored>
@@ -38,28 +44,29 @@ struct BareRangeKernel {
       Env::RaiseToTogether(&at.row.moments[s].ranges[number].most, most[s]);
       most[s] = 0;
     };
-    ForQuads(at, [&](unsigned offset, unsigned count) {
-      const size_t i = at.begin + offset;
-      const QuadOf<float> g = LoadQuad(at.row.gradient + i, aligned, count);
+    using Quad = BareQuad<Elements>;
+    const auto load = [&](unsigned first, Quad& quad) {
+      PlaceQuad(at, first, at.lane, quad);
+      LoadQuadAt(elements, at.row, at.begin, aligned, quad);
+    };
+    ForSteps<Quad, Elements::kLoadsAhead>(at, load, [&](const Quad& quad) {
       typename Elements::Element e[kQuad];
-      if (count != 0) {
-        elements.TakeScales(i);
-        LoadStates<Env>(elements, at.row, i, count, e);
+      if (quad.count != 0) {
+        elements.TakeScales(at.begin + quad.offset);
+        DecodeQuad<Env>(elements, quad, e);
       }
       NUMSIM_UNROLL
       for (unsigned c = 0; c < kQuad; ++c) {
-        elements.Advance(g.x[c], e[c]);
+        elements.Advance(quad.g.x[c], e[c]);
         NUMSIM_UNROLL
-        for (int s = 0; s < Elements::kStates; ++s) {
-          const uint32_t magnitude = MagnitudeBitsOf(e[c].states[s]);
-          if (magnitude < 0x7F800000u) most[s] = Greater(most[s], magnitude);
-        }
+        for (int s = 0; s < Elements::kStates; ++s) RaiseByFinite(e[c].states[s], most[s]);
       }
       NUMSIM_UNROLL
       for (int s = 0; s < Elements::kStates; ++s) {
         // Neighbours whose threads call together share a scale.
         if (elements.IsCoded(s) && elements.Codec(s).has_blocks) {
-          raise(s, elements.ScaleNumber(s, at.begin + offset / kBareBlock * kBareBlock));
+          const size_t run = at.begin + quad.offset / kBareBlock * kBareBlock;
+          raise(s, elements.ScaleNumber(s, run));
         }
       }
     });
@@ -71,6 +78,89 @@ struct BareRangeKernel {
   }
 };
 
+// Does the work of GradientKernel and of BareRangeKernel in one pass, where the gradients' factor is
+// known before their norm (StepConstants::ranges_with_gradient).
+struct GradientRangeKernel {
+  static constexpr int kBlocksTogether = 8, kFp8BlocksTogether = 8;
+  StepArguments args;
+
+  template <class Env, DirectionKind kKind, BareStates kStored>
+  NUMSIM_HOST_DEVICE void RunAs(size_t thread) const {
+    const BlockLane at(args.tables, thread);
+    if (at.plan.skipped) return;
+    const bool knows_weights =
+        args.only_writer && args.tables.states[at.tensor].weights_bits != kNotKnown;
+    const bool coded = kStored == BareStates::kFp8 && !HasPlainState<kKind>(at.row);
+    if (!knows_weights || !coded) GradientKernel{args}.template Run<Env>(thread);
+    if constexpr (kStored == BareStates::kFp8) {
+      if (coded) knows_weights ? Find<Env, kKind, true>(at) : Find<Env, kKind, false>(at);
+    }
+  }
+
+ private:
+  static constexpr unsigned kQuads = 2;  // that a thread loads together
+
+  template <class Env, DirectionKind kKind, bool kSums>
+  NUMSIM_INLINE void Find(const BlockLane& at) const {
+    using Elements = BareElements<kKind, BareStates::kFp8>;
+    const Elements elements(args, at.row, at.plan, false);
+    double square = 0;
+    uint32_t most[2] = {0, 0};
+    NUMSIM_ROLL
+    for (unsigned first = at.lane; first < at.count; first += kQuads * kQuad * kSumLanes) {
+      float g[kQuads][kQuad];
+      uint32_t codes[kQuads][Elements::kStates];
+      NUMSIM_UNROLL
+      for (unsigned q = 0; q < kQuads; ++q) {
+        Load<Elements>(at, first + q * kQuad * kSumLanes, g[q], codes[q]);
+      }
+      NUMSIM_UNROLL
+      for (unsigned q = 0; q < kQuads; ++q) {
+        typename Elements::Element e[kQuad];
+        NUMSIM_UNROLL
+        for (int s = 0; s < Elements::kStates; ++s) {
+          elements.template ValuesOf<Env>(s, codes[q][s], e);
+        }
+        NUMSIM_UNROLL
+        for (unsigned c = 0; c < kQuad; ++c) {
+          if constexpr (kSums) square = AddSquare(g[q][c], square);
+          elements.Advance(g[q][c], e[c]);
+          NUMSIM_UNROLL
+          for (int s = 0; s < Elements::kStates; ++s) RaiseByFinite(e[c].states[s], most[s]);
+        }
+      }
+    }
+    if constexpr (kSums) StoreLane(args.tables, at, kGradientSum, square);
+    NUMSIM_UNROLL
+    for (int s = 0; s < Elements::kStates; ++s) {
+      Env::RaiseTo(&at.row.moments[s].ranges[0].most, most[s]);
+    }
+  }
+
+  // Loads every eighth element from `first` on, four of them, and the codes of their states as the
+  // bytes of words. Elements beyond the end are zero.
+  template <class Elements>
+  static NUMSIM_INLINE void Load(const BlockLane& at,
+                                 unsigned first,
+                                 float (&g)[kQuad],
+                                 uint32_t (&codes)[Elements::kStates]) {
+    NUMSIM_UNROLL
+    for (int s = 0; s < Elements::kStates; ++s) codes[s] = 0;
+    NUMSIM_UNROLL
+    for (unsigned c = 0; c < kQuad; ++c) {
+      const unsigned offset = first + c * kSumLanes;
+      g[c] = 0;
+      if (offset >= at.count) continue;
+      const size_t i = at.begin + offset;
+      g[c] = at.row.gradient[i];
+      NUMSIM_UNROLL
+      for (int s = 0; s < Elements::kStates; ++s) {
+        codes[s] |= static_cast<uint32_t>(at.row.moments[s].codes[i]) << (8 * c);
+      }
+    }
+  }
+};
+
 // Computes the factors by which new states are encoded. A block's lanes take the scales whose first
 // element is in the block.
 struct InverseKernel {
@@ -78,6 +168,7 @@ struct InverseKernel {
 
   template <class Env>
   NUMSIM_HOST_DEVICE void Run(size_t thread) const {
+    if (HasNoScale(args, thread)) return;
     const BlockLane at(args.tables, thread);
     if (!at.plan.moves) return;
     for (int s = 0; s < 2; ++s) {
@@ -106,7 +197,9 @@ struct InverseKernel {
 // A kernel for one kind of optimiser and storage of states.
 template <class Kernel, DirectionKind kKind, BareStates kStored>
 struct BareKernelOf {
-  static constexpr int kBlocksTogether = kStored == BareStates::kAny ? 1 : Kernel::kBlocksTogether;
+  static constexpr int kBlocksTogether = kStored == BareStates::kAny   ? 1
+                                         : kStored == BareStates::kFp8 ? Kernel::kFp8BlocksTogether
+                                                                       : Kernel::kBlocksTogether;
   Kernel kernel;
 
   template <class Env>

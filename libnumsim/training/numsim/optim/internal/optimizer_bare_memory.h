@@ -85,27 +85,56 @@ NUMSIM_INLINE void StoreBytes(uint32_t word, unsigned count, uint8_t* p) {
   for (unsigned c = 0; c < count; ++c) p[c] = static_cast<uint8_t>(word >> (8 * c));
 }
 
-// The old states of four neighbours. MomentStore aligns its memory.
-template <class Env, class Elements>
-NUMSIM_INLINE void LoadStates(const Elements& elements,
+// Four neighbours before a step; `count` of them are there. `stored` are their states as they lie in
+// memory: numbers, or codes in the first words.
+template <class Elements>
+struct BareQuad {
+  unsigned offset, count;  // offset: of the first one in the block
+  QuadOf<float> g;
+  QuadOf<uint32_t> stored[Elements::kStates];
+};
+
+// Loads gradients and states. MomentStore aligns its memory.
+template <class Elements>
+NUMSIM_INLINE void LoadQuadAt(const Elements& elements,
                               const TensorRow& row,
-                              size_t i,
-                              unsigned count,
-                              typename Elements::Element (&e)[kQuad]) {
+                              size_t begin,
+                              bool aligned,
+                              BareQuad<Elements>& quad) {
+  const size_t i = begin + quad.offset;
+  quad.g = LoadQuad(row.gradient + i, aligned, quad.count);
   NUMSIM_UNROLL
   for (int s = 0; s < Elements::kStates; ++s) {
     const uint8_t* const codes = row.moments[s].codes;
     if (!elements.IsCoded(s)) {
-      const QuadOf<float> values = LoadQuad(reinterpret_cast<const float*>(codes) + i, true, count);
-      NUMSIM_UNROLL
-      for (unsigned c = 0; c < kQuad; ++c) e[c].old[s] = values.x[c];
+      quad.stored[s] = LoadQuad(reinterpret_cast<const uint32_t*>(codes) + i, true, quad.count);
     } else if (elements.IsWide(s)) {
       const QuadOf<uint16_t> words =
-          LoadQuad(reinterpret_cast<const uint16_t*>(codes) + i, true, count);
+          LoadQuad(reinterpret_cast<const uint16_t*>(codes) + i, true, quad.count);
       NUMSIM_UNROLL
-      for (unsigned c = 0; c < kQuad; ++c) e[c].old[s] = elements.ValueOf(s, words.x[c]);
+      for (unsigned c = 0; c < kQuad; ++c) quad.stored[s].x[c] = words.x[c];
     } else {
-      elements.template ValuesOf<Env>(s, LoadBytes(codes + i, count), e);
+      quad.stored[s].x[0] = LoadBytes(codes + i, quad.count);
+    }
+  }
+}
+
+// Sets the old states of four neighbours.
+template <class Env, class Elements>
+NUMSIM_INLINE void DecodeQuad(const Elements& elements,
+                              const BareQuad<Elements>& quad,
+                              typename Elements::Element (&e)[kQuad]) {
+  NUMSIM_UNROLL
+  for (int s = 0; s < Elements::kStates; ++s) {
+    const uint32_t(&stored)[kQuad] = quad.stored[s].x;
+    if (elements.IsCoded(s) && !elements.IsWide(s)) {
+      elements.template ValuesOf<Env>(s, stored[0], e);
+      continue;
+    }
+    NUMSIM_UNROLL
+    for (unsigned c = 0; c < kQuad; ++c) {
+      e[c].old[s] =
+          elements.IsCoded(s) ? elements.ValueOf(s, stored[c]) : std::bit_cast<float>(stored[c]);
     }
   }
 }
@@ -138,19 +167,7 @@ NUMSIM_INLINE void StoreStates(const Elements& elements,
   }
 }
 
-// The states of one element.
-template <class Elements>
-NUMSIM_INLINE void LoadStates(const Elements& elements,
-                              const TensorRow& row,
-                              size_t i,
-                              typename Elements::Element& e) {
-  NUMSIM_UNROLL
-  for (int s = 0; s < Elements::kStates; ++s) {
-    const uint8_t* const codes = row.moments[s].codes;
-    e.old[s] = elements.IsCoded(s) ? elements.ValueOf(s, LoadCode(elements.Codec(s), codes, i))
-                                   : reinterpret_cast<const float*>(codes)[i];
-  }
-}
+// Stores the states of one element.
 template <bool kModerate, class Elements>
 NUMSIM_INLINE void StoreStates(const Elements& elements,
                                const typename Elements::Element& e,
@@ -172,16 +189,31 @@ NUMSIM_INLINE void StoreStates(const Elements& elements,
   }
 }
 
-// Calls visit(offset, count) for the quads of a thread: where one begins in the block, and its number
-// of elements, which may be 0. All threads of a block call equally often.
-template <class Visit>
-NUMSIM_INLINE void ForQuads(const BareLane& at, const Visit& visit) {
+// Sets which quad a lane takes of those of a step, which begins with element `first` of the block.
+template <class Quad>
+NUMSIM_INLINE void PlaceQuad(const BareLane& at, unsigned first, uint32_t lane, Quad& quad) {
+  quad.offset = first + kQuad * lane;
+  const unsigned left = quad.offset < at.count ? at.count - quad.offset : 0;
+  quad.count = left < kQuad ? left : kQuad;
+}
+
+// Calls load(first, item) and visit(item) for each step of the threads of a block, in which they take
+// kQuad * kBareThreads elements. kAhead: an item is loaded before the one before it is visited.
+template <class Item, bool kAhead, class Load, class Visit>
+NUMSIM_INLINE void ForSteps(const BareLane& at, const Load& load, const Visit& visit) {
   constexpr unsigned kStep = kQuad * kBareThreads;
+  Item next;
+  if constexpr (kAhead) load(0, next);
   NUMSIM_ROLL
   for (unsigned first = 0; first < at.count; first += kStep) {
-    const unsigned offset = first + kQuad * at.lane;
-    const unsigned left = offset < at.count ? at.count - offset : 0;
-    visit(offset, left < kQuad ? left : kQuad);
+    if constexpr (kAhead) {
+      const Item item = next;
+      if (first + kStep < at.count) load(first + kStep, next);
+      visit(item);
+    } else {
+      load(first, next);
+      visit(next);
+    }
   }
 }
 

@@ -57,7 +57,7 @@ struct BareStep {
 // of float32 weights.
 template <bool kPlain>
 struct BareStepKernel {
-  static constexpr int kBlocksTogether = kPlain ? 6 : 1;
+  static constexpr int kBlocksTogether = kPlain ? 6 : 1, kFp8BlocksTogether = kPlain ? 5 : 1;
   StepArguments args;
 
   template <class Env, DirectionKind kKind, BareStates kStored>
@@ -67,6 +67,9 @@ struct BareStepKernel {
     if constexpr (kStored == BareStates::kFp8) {
       if (!kPlain || HasPlainState<kKind>(at.row)) {
         return Take<Env, kKind, BareStates::kAny>(at);
+      }
+      if constexpr (kPlain) {
+        if (args.constants.ranges_in_step) return TakeRuns<Env, kKind>(at);
       }
     }
     if constexpr (kPlain || kStored != BareStates::kFp8) Take<Env, kKind, kStored>(at);
@@ -79,6 +82,13 @@ struct BareStepKernel {
     QuadOf<uint16_t> words = {};
   };
 
+  // Four neighbours, their weights, and the stored scales of their states.
+  template <class Elements>
+  struct Quad : BareQuad<Elements> {
+    Weights weights;
+    float scales[Elements::kStates];
+  };
+
   template <class Env, DirectionKind kKind, BareStates kStored>
   NUMSIM_INLINE void Take(const BareLane& at) const {
     using Elements = BareElements<kKind, kStored>;
@@ -86,44 +96,150 @@ struct BareStepKernel {
     const BareStep step(args.constants, at, elements);
     const bool aligned = IsAligned(at.row.gradient) && IsAligned(at.row.weights);
     BareMaxima maxima;
-    ForQuads(at, [&](unsigned offset, unsigned count) {
-      if (count == 0) return;
-      const size_t i = at.begin + offset;
-      const QuadOf<float> g = LoadQuad(at.row.gradient + i, aligned, count);
-      Weights weights;
-      if (step.goes) Load(at.row, i, aligned, count, weights);
-      elements.TakeScales(i);
+    const auto load = [&](unsigned first, Quad<Elements>& quad) {
+      PlaceQuad(at, first, at.lane, quad);
+      Load(elements, at, step, aligned, quad);
+    };
+    ForSteps<Quad<Elements>, Elements::kLoadsAhead>(at, load, [&](const Quad<Elements>& quad) {
+      if (quad.count == 0) return;
+      elements.TakeScales(at.begin + quad.offset);
       typename Elements::Element e[kQuad];
-      LoadStates<Env>(elements, at.row, i, count, e);
-      uint32_t from = step.moderate ? 0 : kModerateSpan;
+      DecodeQuad<Env>(elements, quad, e);
       NUMSIM_UNROLL
-      for (unsigned c = 0; c < kQuad; ++c) {
-        elements.Advance(g.x[c], e[c]);
-        from = Greater(from, elements.FromModerateElement(e[c]));
-        maxima.TakeStates<Elements>(e[c]);
-      }
-      if (from < kModerateSpan) {
-        StoreStates<Env, true>(elements, e, at.row, i, count);
-        StepWeights(ModerateLanes<Env>{}, elements, step, e, weights, maxima);
-      } else {
-        StoreStates<Env, false>(elements, e, at.row, i, count);
-        StepWeights(ElementLanes{}, elements, step, e, weights, maxima);
-      }
-      if (step.goes) Store(weights, at.row, i, aligned, count);
+      for (unsigned c = 0; c < kQuad; ++c) elements.Advance(quad.g.x[c], e[c]);
+      Finish<Env>(elements, at, step, aligned, quad, e, maxima);
     });
     maxima.Store<Env, Elements::kStates>(at.plan);
   }
 
-  static NUMSIM_INLINE void Load(
-      const TensorRow& row, size_t i, bool aligned, unsigned count, Weights& weights) {
-    weights.w = LoadQuad(row.weights + i, aligned, count);
+  // The same for states whose scales are those of kBareBlock neighbours, which the threads that act
+  // together take: they find the new scales on the way.
+  template <class Env, DirectionKind kKind>
+  NUMSIM_INLINE void TakeRuns(const BareLane& at) const {
+    using Elements = BareElements<kKind, BareStates::kFp8>;
+    constexpr unsigned kQuads = kBareBlock / kQuad / Env::kTogether;  // per thread
+    if (at.lane % kQuads != 0) return;
+    struct Run {
+      Quad<Elements> quads[kQuads];
+    };
+    Elements elements(args, at.row, at.plan, false);
+    const BareStep step(args.constants, at, elements);
+    const bool aligned = IsAligned(at.row.gradient) && IsAligned(at.row.weights);
+    BareMaxima maxima;
+    const auto load = [&](unsigned first, Run& run) {
+      NUMSIM_UNROLL
+      for (unsigned q = 0; q < kQuads; ++q) {
+        PlaceQuad(at, first, at.lane + q, run.quads[q]);
+        Load(elements, at, step, aligned, run.quads[q]);
+        if (run.quads[q].count != 0) LoadScales(elements, at, run.quads[q]);
+      }
+    };
+    ForSteps<Run, true>(at, load, [&](const Run& run) {
+      typename Elements::Element e[kQuads][kQuad];
+      uint32_t most[2] = {0, 0};
+      NUMSIM_UNROLL
+      for (unsigned q = 0; q < kQuads; ++q) {
+        if (run.quads[q].count == 0) continue;
+        elements.SetScales(run.quads[q].scales);
+        DecodeQuad<Env>(elements, run.quads[q], e[q]);
+        NUMSIM_UNROLL
+        for (unsigned c = 0; c < kQuad; ++c) {
+          elements.Advance(run.quads[q].g.x[c], e[q][c]);
+          NUMSIM_UNROLL
+          for (int s = 0; s < Elements::kStates; ++s) RaiseByFinite(e[q][c].states[s], most[s]);
+        }
+      }
+      Rescale<Env>(elements, at, run.quads[0], most);
+      NUMSIM_UNROLL
+      for (unsigned q = 0; q < kQuads; ++q) {
+        if (run.quads[q].count == 0) continue;
+        Finish<Env>(elements, at, step, aligned, run.quads[q], e[q], maxima);
+      }
+    });
+    maxima.Store<Env, Elements::kStates>(at.plan);
+  }
+
+  // Sets, and stores, the scales under which states are encoded whose greatest magnitudes the threads
+  // that act together have found.
+  template <class Env, class Elements>
+  static NUMSIM_INLINE void Rescale(Elements& elements,
+                                    const BareLane& at,
+                                    const Quad<Elements>& quad,
+                                    uint32_t (&most)[2]) {
+    NUMSIM_UNROLL
+    for (int s = 0; s < Elements::kStates; ++s) most[s] = Env::MostTogether(most[s]);
+    Scale scales[2];
+    Env::EachOfTwo(
+        [&](int s) -> Scale {
+          MomentRange range;
+          range.most = s == 0 ? most[0] : most[1];
+          const MomentScale next = NextScale(elements.Codec(s), range);
+          return {next.scale, next.inverse};
+        },
+        scales);
+    const bool stores = quad.count != 0 && at.lane % (kBareBlock / kQuad) == 0;
+    NUMSIM_UNROLL
+    for (int s = 0; s < Elements::kStates; ++s) {
+      elements.SetInverse(s, scales[s].inv_scale);
+      const size_t number = elements.ScaleNumber(s, at.begin + quad.offset);
+      if (stores) at.row.moments[s].scales[number] = scales[s].scale;
+    }
+  }
+
+  // Stores new states, and takes the step of their weights.
+  template <class Env, class Elements>
+  static NUMSIM_INLINE void Finish(const Elements& elements,
+                                   const BareLane& at,
+                                   const BareStep& step,
+                                   bool aligned,
+                                   const Quad<Elements>& quad,
+                                   const typename Elements::Element (&e)[kQuad],
+                                   BareMaxima& maxima) {
+    const size_t i = at.begin + quad.offset;
+    uint32_t from = step.moderate ? 0 : kModerateSpan;
+    NUMSIM_UNROLL
+    for (unsigned c = 0; c < kQuad; ++c) {
+      from = Greater(from, elements.FromModerateElement(e[c]));
+      maxima.TakeStates<Elements>(e[c]);
+    }
+    Weights weights = quad.weights;
+    if (from < kModerateSpan) {
+      StoreStates<Env, true>(elements, e, at.row, i, quad.count);
+      StepWeights(ModerateLanes<Env>{}, elements, step, e, weights, maxima);
+    } else {
+      StoreStates<Env, false>(elements, e, at.row, i, quad.count);
+      StepWeights(ElementLanes{}, elements, step, e, weights, maxima);
+    }
+    if (step.goes) Store(weights, at.row, i, aligned, quad.count);
+  }
+
+  template <class Elements>
+  static NUMSIM_INLINE void Load(const Elements& elements,
+                                 const BareLane& at,
+                                 const BareStep& step,
+                                 bool aligned,
+                                 Quad<Elements>& quad) {
+    LoadQuadAt<Elements>(elements, at.row, at.begin, aligned, quad);
+    if (!step.goes) return;
+    const TensorRow& row = at.row;
+    const size_t i = at.begin + quad.offset;
+    quad.weights.w = LoadQuad(row.weights + i, aligned, quad.count);
     if constexpr (!kPlain) {
       if (row.values != nullptr) {
-        weights.values = LoadQuad(row.values + i, IsAligned(row.values), count);
+        quad.weights.values = LoadQuad(row.values + i, IsAligned(row.values), quad.count);
       }
       if (row.words != nullptr) {
-        weights.words = LoadQuad(row.words + i, IsAligned(row.words), count);
+        quad.weights.words = LoadQuad(row.words + i, IsAligned(row.words), quad.count);
       }
+    }
+  }
+  template <class Elements>
+  static NUMSIM_INLINE void LoadScales(const Elements& elements,
+                                       const BareLane& at,
+                                       Quad<Elements>& quad) {
+    NUMSIM_UNROLL
+    for (int s = 0; s < Elements::kStates; ++s) {
+      quad.scales[s] = at.row.moments[s].scales[elements.ScaleNumber(s, at.begin + quad.offset)];
     }
   }
   static NUMSIM_INLINE void Store(
@@ -176,7 +292,7 @@ struct BareStepKernel {
 // Takes the step of weights that are rounded stochastically: a thread takes every eighth of 64
 // elements, whose random bits two blocks of random words hold (TileDraws).
 struct BareDrawnStepKernel {
-  static constexpr int kBlocksTogether = 1;
+  static constexpr int kBlocksTogether = 1, kFp8BlocksTogether = 1;
   StepArguments args;
 
   template <class Env, DirectionKind kKind, BareStates kStored>
@@ -193,30 +309,71 @@ struct BareDrawnStepKernel {
   }
 
  private:
+  static constexpr unsigned kTiles = kSumBlock / kTileElements / (kBareThreads / kSumLanes);
+  static constexpr unsigned kAhead = 3;  // elements that are loaded before they are taken
+
+  // An element as it is in memory.
+  template <class Elements>
+  struct Stored {
+    float g = 0, w = 0;
+    uint32_t states[Elements::kStates] = {};
+  };
+
+  // One element at a time, because the code of two would not fit into the instruction cache.
   template <class Env, class Elements>
   NUMSIM_INLINE void Take(const BareLane& at,
                           const BareStep& step,
                           Elements& elements,
                           BareMaxima& maxima) const {
-    constexpr unsigned kTiles = kSumBlock / kTileElements / (kBareThreads / kSumLanes);
-    const unsigned lane = at.lane % kSumLanes, group = at.lane / kSumLanes;
     const int bits = args.constants.rule.plan.rounding.random_bits;
     const RandomStream stream = {args.constants.update_seed,
                                  TensorStream(args.step, at.block.tensor)};
     TileDraws draws;
+    Stored<Elements> next[kAhead];
+    NUMSIM_UNROLL
+    for (unsigned a = 0; a < kAhead; ++a) Load(at, elements, a, next[a]);
     NUMSIM_ROLL
-    for (unsigned tile = 0; tile < kTiles; ++tile) {
-      const unsigned first = (group * kTiles + tile) * kTileElements;
+    for (unsigned number = 0; number < kTiles * kTileSteps; ++number) {
+      const Stored<Elements> stored = next[0];
+      NUMSIM_UNROLL
+      for (unsigned a = 1; a < kAhead; ++a) next[a - 1] = next[a];
+      Load(at, elements, number + kAhead, next[kAhead - 1]);
+      const unsigned first = TileOf(at, number), k = number % kTileSteps;
       if (first >= at.count) return;
-      if (step.goes) draws.MoveTo(stream, bits, at.begin + first, lane);
-      elements.TakeScales(at.begin + first);
-      NUMSIM_UNROLL_2
-      for (unsigned k = 0; k < kTileSteps; ++k) {
-        const unsigned offset = first + k * kSumLanes + lane;
-        if (offset < at.count) {
-          TakeOne<Env>(at.row, step, elements, at.begin + offset, draws.At(k), maxima);
-        }
+      if (k == 0) {
+        if (step.goes) draws.MoveTo(stream, bits, at.begin + first, at.lane % kSumLanes);
+        elements.TakeScales(at.begin + first);
       }
+      const unsigned offset = OffsetOf(at, number);
+      if (offset >= at.count) continue;
+      TakeOne<Env>(at.row, step, elements, at.begin + offset, stored, draws.At(k), maxima);
+    }
+  }
+
+  // Returns where a tile of a thread begins in the block, and its element of that number.
+  static NUMSIM_INLINE unsigned TileOf(const BareLane& at, unsigned number) {
+    return (at.lane / kSumLanes * kTiles + number / kTileSteps) * kTileElements;
+  }
+  static NUMSIM_INLINE unsigned OffsetOf(const BareLane& at, unsigned number) {
+    return TileOf(at, number) + number % kTileSteps * kSumLanes + at.lane % kSumLanes;
+  }
+
+  // Loads the element of that number; nothing where the thread has no more.
+  template <class Elements>
+  static NUMSIM_INLINE void Load(const BareLane& at,
+                                 const Elements& elements,
+                                 unsigned number,
+                                 Stored<Elements>& stored) {
+    const unsigned offset = OffsetOf(at, number);
+    if (number >= kTiles * kTileSteps || offset >= at.count) return;
+    const size_t i = at.begin + offset;
+    stored.g = at.row.gradient[i];
+    stored.w = at.row.weights[i];
+    NUMSIM_UNROLL
+    for (int s = 0; s < Elements::kStates; ++s) {
+      const uint8_t* const codes = at.row.moments[s].codes;
+      stored.states[s] = elements.IsCoded(s) ? LoadCode(elements.Codec(s), codes, i)
+                                             : reinterpret_cast<const uint32_t*>(codes)[i];
     }
   }
 
@@ -225,12 +382,16 @@ struct BareDrawnStepKernel {
                              const BareStep& step,
                              const Elements& elements,
                              size_t i,
+                             const Stored<Elements>& stored,
                              uint32_t draw,
                              BareMaxima& maxima) const {
     typename Elements::Element e;
-    LoadStates(elements, row, i, e);
-    const float w = row.weights[i];
-    elements.Advance(row.gradient[i], e);
+    NUMSIM_UNROLL
+    for (int s = 0; s < Elements::kStates; ++s) {
+      e.old[s] = elements.IsCoded(s) ? elements.ValueOf(s, stored.states[s])
+                                     : std::bit_cast<float>(stored.states[s]);
+    }
+    elements.Advance(stored.g, e);
     maxima.TakeStates<Elements>(e);
     float direction = 0;
     if (step.moderate && elements.FromModerateElement(e) < kModerateSpan) {
@@ -241,9 +402,9 @@ struct BareDrawnStepKernel {
       direction = elements.Direction(ElementLanes{}, e);
     }
     if (!step.goes) return;
-    const float u = DecayedDirection(UpdateKind::kStochastic, direction, step.decay, w, {});
+    const float u = DecayedDirection(UpdateKind::kStochastic, direction, step.decay, stored.w, {});
     bool beyond = false;
-    const float after = StochasticRule{}.Next(step.weights, i, w, u, {}, draw, beyond);
+    const float after = StochasticRule{}.Next(step.weights, i, stored.w, u, {}, draw, beyond);
     row.weights[i] = after;
     maxima.weight = Greater(maxima.weight, MagnitudeBitsOf(after));
   }

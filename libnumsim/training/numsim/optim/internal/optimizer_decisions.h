@@ -14,6 +14,14 @@ namespace numsim {
 // squared twice.
 inline constexpr double kGradientNormLimit = 0x1p127;
 
+// Returns the count after one more step.
+NUMSIM_HOST_DEVICE inline StepCount Next(StepCount count, const AdamConstants& adam) {
+  ++count.steps;
+  count.power1 *= static_cast<double>(adam.beta1);
+  count.power2 *= static_cast<double>(adam.beta2);
+  return count;
+}
+
 // Clears a tensor's plan.
 struct BeginKernel {
   StepArguments args;
@@ -22,7 +30,25 @@ struct BeginKernel {
   NUMSIM_HOST_DEVICE void Run(size_t tensor) const {
     TensorPlan plan;
     plan.skipped = args.without != nullptr && args.without[tensor] != 0;
+    if (args.constants.ranges_with_gradient) Expect(tensor, plan);
     args.tables.plans[tensor] = plan;
+  }
+
+ private:
+  // Prepares for ranges that are found before the step is decided on (GradientRangeKernel): of states
+  // after a step that is taken, whose gradients are multiplied by the loss scale's inverse alone. A
+  // step that was not taken has left its ranges.
+  NUMSIM_HOST_DEVICE void Expect(size_t tensor, TensorPlan& plan) const {
+    StepPlan& step = *args.tables.step;
+    if (tensor == 0) step.factor = static_cast<float>(1 / step.scaler.scale);
+    const AdamConstants& adam = args.constants.adam;
+    const StepCount before = args.tables.states[tensor].count;
+    const bool is_adam = args.constants.kind == DirectionKind::kAdam;
+    if (is_adam) plan.rates = AdamRatesOf(adam, before, Next(before, adam));
+    const TensorRow& row = args.tables.rows[tensor];
+    for (int s = 0; s < (is_adam ? 2 : 1); ++s) {
+      if (!row.plain[s]) row.moments[s].ranges[0] = {};
+    }
   }
 };
 
@@ -52,7 +78,8 @@ struct JoinKernel {
 inline constexpr uint32_t kTogether = 32;
 
 // Adds the sums of a tensor's blocks, in order: a thread per sum and tensor, and 31 idle ones, because
-// a warp would load the numbers of its threads one after the other.
+// a warp would load the numbers of its threads one after the other. From the sum of the gradient it
+// also finds its norm, and skips the tensor if that is not finite.
 struct TotalKernel {
   static constexpr size_t kThreadsPerSum = 32;
   StepArguments args;
@@ -65,30 +92,35 @@ struct TotalKernel {
     const size_t sum = first + number / args.tables.tensor_count;
     const size_t tensor = number % args.tables.tensor_count;
     const TensorRow& row = args.tables.rows[tensor];
-    const double* const blocks =
-        args.tables.block_sums + sum * args.tables.block_count + row.first_block;
-    double total = 0;
-    uint32_t b = 0;
-    for (; b + kTogether <= row.blocks; b += kTogether) {
-      double next[kTogether];
-      NUMSIM_UNROLL
-      for (uint32_t k = 0; k < kTogether; ++k) next[k] = blocks[b + k];
-      NUMSIM_UNROLL
-      for (uint32_t k = 0; k < kTogether; ++k) total += next[k];
-    }
-    for (; b < row.blocks; ++b) total += blocks[b];
-    args.tables.plans[tensor].sums[sum] = total;
-  }
-};
-
-// Finds the norm of a tensor's gradient, and skips the tensor if that is not finite.
-struct NormKernel {
-  StepArguments args;
-
-  template <class Env>
-  NUMSIM_HOST_DEVICE void Run(size_t tensor) const {
     TensorPlan& plan = args.tables.plans[tensor];
-    if (plan.skipped) return;
+    plan.sums[sum] =
+        Total(args.tables.block_sums + sum * args.tables.block_count + row.first_block, row.blocks);
+    if (sum == kGradientSum && !plan.skipped) SetNorm(plan);
+  }
+
+ private:
+  // Numbers are loaded while those before them are added.
+  static NUMSIM_HOST_DEVICE double Total(const double* blocks, uint32_t count) {
+    double next[kTogether], total = 0;
+    Load(blocks, count, next);
+    NUMSIM_ROLL
+    for (uint32_t b = 0; b < count; b += kTogether) {
+      double now[kTogether];
+      NUMSIM_UNROLL
+      for (uint32_t k = 0; k < kTogether; ++k) now[k] = next[k];
+      if (b + kTogether < count) Load(blocks + b + kTogether, count - b - kTogether, next);
+      NUMSIM_UNROLL
+      for (uint32_t k = 0; k < kTogether; ++k) total += now[k];
+    }
+    return total;
+  }
+  // Beyond the end are zeros, which change no sum that begins with +0.
+  static NUMSIM_HOST_DEVICE void Load(const double* from, uint32_t count, double (&to)[kTogether]) {
+    NUMSIM_UNROLL
+    for (uint32_t k = 0; k < kTogether; ++k) to[k] = k < count ? from[k] : 0;
+  }
+
+  NUMSIM_HOST_DEVICE void SetNorm(TensorPlan& plan) const {
     const double norm = sqrt(plan.sums[kGradientSum]) / args.tables.step->scaler.scale;
     plan.skipped = !(norm < kGradientNormLimit);  // also for NaN
     plan.gradient_norm = plan.skipped ? HUGE_VAL : norm;
@@ -134,27 +166,6 @@ struct DecideKernel {
     }
     plan.factor = static_cast<float>(plan.clip_factor / scale);
     *args.tables.step = plan;
-  }
-};
-
-// Counts the step of a tensor that takes it, and computes its rates.
-struct RatesKernel {
-  StepArguments args;
-
-  template <class Env>
-  NUMSIM_HOST_DEVICE void Run(size_t tensor) const {
-    TensorPlan& plan = args.tables.plans[tensor];
-    plan.moves = args.tables.step->moves && !plan.skipped;
-    if (!plan.moves) return;
-    StepCount& count = args.tables.states[tensor].count;
-    const StepCount before = count;
-    const AdamConstants& adam = args.constants.adam;
-    ++count.steps;
-    count.power1 *= static_cast<double>(adam.beta1);
-    count.power2 *= static_cast<double>(adam.beta2);
-    if (args.constants.kind == DirectionKind::kAdam) {
-      plan.rates = AdamRatesOf(adam, before, count);
-    }
   }
 };
 
@@ -287,6 +298,28 @@ struct SettleKernel {
       if (elements.Decayed(raw, e.direction) != 0) return true;
     }
     return false;
+  }
+};
+
+// Counts the step of a tensor that takes it, and computes its rates. `settles`: goes on with
+// SettleKernel, which may follow at once unless RMS clips.
+struct RatesKernel {
+  StepArguments args;
+  bool settles;
+
+  template <class Env>
+  NUMSIM_HOST_DEVICE void Run(size_t tensor) const {
+    TensorPlan& plan = args.tables.plans[tensor];
+    plan.moves = args.tables.step->moves && !plan.skipped;
+    if (!plan.moves) return;
+    StepCount& count = args.tables.states[tensor].count;
+    const StepCount before = count;
+    const AdamConstants& adam = args.constants.adam;
+    count = Next(before, adam);
+    if (args.constants.kind == DirectionKind::kAdam) {
+      plan.rates = AdamRatesOf(adam, before, count);
+    }
+    if (settles) SettleKernel{args}.template Run<Env>(tensor);
   }
 };
 

@@ -37,6 +37,13 @@ struct BlockLane {
                                         : static_cast<unsigned>(kSumBlock)) {}
 };
 
+// True if a thread has no scale to treat because the first lane of each tensor has its only one.
+NUMSIM_INLINE bool HasNoScale(const StepArguments& args, size_t thread) {
+  const MomentCodec(&codecs)[2] = args.constants.codecs;
+  if (codecs[0].has_blocks || codecs[1].has_blocks) return false;
+  return thread % kSumLanes != 0 || args.tables.blocks[thread / kSumLanes].index != 0;
+}
+
 NUMSIM_INLINE void StoreLane(const StepTables& tables, const BlockLane& at, StepSum sum, double x) {
   tables.lanes[(static_cast<size_t>(sum) * tables.block_count + at.block) * kSumLanes + at.lane] =
       x;

@@ -20,7 +20,6 @@ class KernelRunner {
   virtual void Run(const GradientKernel& kernel, size_t threads) = 0;
   virtual void Run(const JoinKernel& kernel, size_t threads) = 0;
   virtual void Run(const TotalKernel& kernel, size_t threads) = 0;
-  virtual void Run(const NormKernel& kernel, size_t threads) = 0;
   virtual void Run(const DecideKernel& kernel, size_t threads) = 0;
   virtual void Run(const RatesKernel& kernel, size_t threads) = 0;
   virtual void Run(const StateRangeKernel& kernel, size_t threads) = 0;
@@ -31,6 +30,7 @@ class KernelRunner {
   virtual void Run(const StateLossKernel& kernel, size_t threads) = 0;
   virtual void Run(const StepKernel& kernel, size_t threads) = 0;
   virtual void Run(const StateScaleKernel& kernel, size_t threads) = 0;
+  virtual void Run(const GradientRangeKernel& kernel, size_t threads) = 0;
   virtual void Run(const BareRangeKernel& kernel, size_t threads) = 0;
   virtual void Run(const InverseKernel& kernel, size_t threads) = 0;
   virtual void Run(const BareStepKernel<true>& kernel, size_t threads) = 0;
@@ -50,7 +50,6 @@ class LaunchingRunner : public KernelRunner {
   void Run(const GradientKernel& kernel, size_t threads) override { launch_(kernel, threads); }
   void Run(const JoinKernel& kernel, size_t threads) override { launch_(kernel, threads); }
   void Run(const TotalKernel& kernel, size_t threads) override { launch_(kernel, threads); }
-  void Run(const NormKernel& kernel, size_t threads) override { launch_(kernel, threads); }
   void Run(const DecideKernel& kernel, size_t threads) override { launch_(kernel, threads); }
   void Run(const RatesKernel& kernel, size_t threads) override { launch_(kernel, threads); }
   void Run(const StateRangeKernel& kernel, size_t threads) override { launch_(kernel, threads); }
@@ -63,6 +62,7 @@ class LaunchingRunner : public KernelRunner {
     WithStepKernel(kernel, [&](const auto& step) { launch_(step, threads); });
   }
   void Run(const StateScaleKernel& kernel, size_t threads) override { launch_(kernel, threads); }
+  void Run(const GradientRangeKernel& kernel, size_t threads) override { RunBare(kernel, threads); }
   void Run(const BareRangeKernel& kernel, size_t threads) override { RunBare(kernel, threads); }
   void Run(const InverseKernel& kernel, size_t threads) override { launch_(kernel, threads); }
   void Run(const BareStepKernel<true>& kernel, size_t threads) override {

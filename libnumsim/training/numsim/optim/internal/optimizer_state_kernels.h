@@ -114,6 +114,7 @@ struct StateScaleKernel {
 
   template <class Env>
   NUMSIM_HOST_DEVICE void Run(size_t thread) const {
+    if (HasNoScale(args, thread)) return;
     const BlockLane at(args.tables, thread);
     if (!at.plan.moves) return;
     for (int s = 0; s < (args.constants.kind == DirectionKind::kAdam ? 2 : 1); ++s) {
