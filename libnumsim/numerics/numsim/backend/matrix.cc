@@ -80,16 +80,12 @@ void RequireHost(const char* operation, std::initializer_list<Place> places) {
   }
 }
 
-Place OnePlace(const char* operation, std::initializer_list<Place> places) {
-  for (const Place place : places) {
-    if (place == *places.begin()) continue;
-    throw Error::Format("{}: arguments on the {} and on the {}{}, expected one place",
-                        operation,
-                        ToString(*places.begin()),
-                        ToString(place),
-                        place.IsHost() || places.begin()->IsHost() ? "" : " (of two contexts)");
-  }
-  return *places.begin();
+void RefusePlaces(const char* operation, Place first, Place other) {
+  throw Error::Format("{}: arguments on the {} and on the {}{}, expected one place",
+                      operation,
+                      ToString(first),
+                      ToString(other),
+                      first.IsHost() || other.IsHost() ? "" : " (of two contexts)");
 }
 
 template <typename T>

@@ -42,8 +42,17 @@ class Place {
 // Returns "host" or "device".
 const char* ToString(Place place);
 
+// Throws Error "OPERATION: ..." about two places that are not one.
+[[noreturn]] void RefusePlaces(const char* operation, Place first, Place other);
+
 // Throws Error "OPERATION: ..." unless all places are one. Returns it.
-Place OnePlace(const char* operation, std::initializer_list<Place> places);
+inline Place OnePlace(const char* operation, std::initializer_list<Place> places) {
+  const Place first = *places.begin();
+  for (const Place place : places) {
+    if (place != first) RefusePlaces(operation, first, place);
+  }
+  return first;
+}
 
 // Throws Error "OPERATION has no kernel for a device yet" unless all places are the host.
 void RequireHost(const char* operation, std::initializer_list<Place> places);

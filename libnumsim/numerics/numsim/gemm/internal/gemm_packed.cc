@@ -32,12 +32,13 @@ void Pack(MatrixSpan<const T>& matrix, Buffer<uint8_t>& memory) {
 
 }  // namespace
 
-GemmOperand PackedOperand::Of(const GemmOperand& x) {
-  GemmOperand packed = x;
-  Pack(packed.values, memory_);
-  Pack(packed.codes8, memory_);
-  Pack(packed.codes16, memory_);
-  return packed;
+const GemmOperand& PackedOperand::Of(const GemmOperand& x) {
+  if (x.values.Contiguous() && x.codes8.Contiguous() && x.codes16.Contiguous()) return x;
+  packed_ = x;
+  Pack(packed_->values, memory_);
+  Pack(packed_->codes8, memory_);
+  Pack(packed_->codes16, memory_);
+  return *packed_;
 }
 
 }  // namespace numsim
