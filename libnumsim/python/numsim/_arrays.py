@@ -116,6 +116,8 @@ def take(x, name, anywhere=False):
     """
     if isinstance(x, np.ndarray):
         return _take_numpy(x, name, NUMPY)
+    if type(x) is float:
+        return _take_number(x, name)
     if _gradients.is_traced(x):
         raise TypeError(
             f"{name}: JAX traces this call (jit, grad, vmap), and numsim.round alone can be traced; "
@@ -123,7 +125,7 @@ def take(x, name, anywhere=False):
         )
     if hasattr(x, "__dlpack__") and not isinstance(x, np.generic):
         return _take_foreign(x, name, anywhere)
-    if type(x) is float or _numbers.is_number(x):
+    if _numbers.is_number(x):
         return _take_number(x, name)
     if isinstance(x, collections.abc.Sequence) and not isinstance(x, (str, bytes, bytearray)):
         return _take_objects(_as_objects(x, name), name, NUMPY)
@@ -152,6 +154,8 @@ def _as_objects(x, name):
 
 
 def _take_number(x, name):
+    if type(x) is float:
+        return Taken(np.asarray(x, F64), None, _SCALAR, False)
     if isinstance(x, np.generic) and x.dtype.kind in "iu":
         return Taken(_numbers.of_integers(np.asarray(x)), None, _SCALAR, False)
     if isinstance(x, np.longdouble):
@@ -360,10 +364,16 @@ def words_of(library, words, shape):
 
 def decoded(library, codes, format):
     """Returns the values of packed codes as float32."""
+    if not library.on_device:
+        return _decoded(library, codes, format, None)
     with library.call() as context:
-        out = library.empty(codes.shape, F32)
-        _core.decode(format.spec, library.shown(codes), library.shown(out), context)
-        return library.finish(out)
+        return _decoded(library, codes, format, context)
+
+
+def _decoded(library, codes, format, context):
+    out = library.empty(codes.shape, F32)
+    _core.decode(format.spec, library.shown(codes), library.shown(out), context)
+    return library.finish(out)
 
 
 def float32_of(x, name):

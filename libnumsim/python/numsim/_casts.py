@@ -19,7 +19,7 @@ from numsim._arrays import (
     widened,
     words_of,
 )
-from numsim._formats import Format, FormatLike, format as format_of, holds, numpy_dtype
+from numsim._formats import FormatLike, format_of, holds, numpy_dtype
 from numsim._rounding import SR, plan_of
 
 ArrayT = TypeVar("ArrayT")  # a kind of arrays: what comes in goes out
@@ -52,8 +52,8 @@ def round(
     PyTorch that requires one, and that of an array of JAX under jit, grad and so on. Under JAX's
     transformations, stochastic rounding takes `SR(random_bits=)` or `SR(stream=)`.
     """
-    f = format if type(format) is Format else format_of(format)
     if type(x) is not np.ndarray:
+        f = format = format_of(format)
         if out is not None and (_gradients.is_followed(x) or _gradients.is_traced(x)):
             raise TypeError("out: only for NumPy arrays")
         if _gradients.is_followed(x):
@@ -62,17 +62,18 @@ def round(
             )
         if _gradients.is_traced(x):
             return _gradients.round_of_jax(x, round, f, rounding, overflow)
-    plan, random, words, ordered = plan_of(f, rounding, overflow)
+    f, plan, random, words, ordered = plan_of(format, rounding, overflow)
     array: Any = x  # of some kind, which type checkers cannot follow
     if out is None and is_plain(x):
         if words is not None:
             words = words_of(NUMPY, words, array.shape)
-        result: Any = np.empty_like(array)
+        result: Any = np.empty(array.shape, array.dtype)
         _core.round(plan, array, result, random, words)
         return result
     taken = take(x, "x", True)
     library, array = taken.library, taken.array
-    words = words_of(library, words, taken.shape)
+    if words is not None:
+        words = words_of(library, words, taken.shape)
     if out is not None and library.on_device:
         raise TypeError("out: only for NumPy arrays")
     if taken.format is not None or type(array) is Exact:
@@ -84,17 +85,22 @@ def round(
         result = _checked_out(out, array, words)
         _core.round(plan, array, result, random, words)
         return result
-    if not ordered and not library.on_device and not array.flags.c_contiguous:
-        if array.flags.f_contiguous:
-            result = np.empty_like(array)
-            _core.round(plan, array.T, result.T)
-            return taken.give(result)
-    array = taken.packed()
-    with library.call() as context:
-        result = library.empty(array.shape, taken.dtype)
-        arrays = library.shown(array), library.shown(result)
-        _core.round(plan, *arrays, random, words, context)
-        return taken.give(library.finish(result))
+    if library.on_device:
+        with library.call() as context:
+            return _rounded(taken, plan, random, words, context)
+    if not ordered and not array.flags.c_contiguous and array.flags.f_contiguous:
+        result = np.empty_like(array)
+        _core.round(plan, array.T, result.T)
+        return taken.give(result)
+    return _rounded(taken, plan, random, words, None)
+
+
+def _rounded(taken, plan, random, words, context):
+    """`round` of float32 and float64."""
+    library, array = taken.library, taken.packed()
+    result = library.empty(array.shape, taken.dtype)
+    _core.round(plan, library.shown(array), library.shown(result), random, words, context)
+    return taken.give(library.finish(result))
 
 
 def _round_others(taken, f, plan, random, words):
@@ -107,7 +113,7 @@ def _round_others(taken, f, plan, random, words):
         raise ValueError(
             f"x: {taken.format.name} does not hold every value of {f.name}; pass x as float32"
         )
-    exact = plan_of(taken.format, "rne", "nonsaturate")[0]
+    exact = plan_of(taken.format, "rne", "nonsaturate")[1]
     array, shown = taken.packed(), library.shown
     with library.call() as context:
         wide = library.empty(array.shape, F32)
@@ -151,15 +157,14 @@ def encode(
     otherwise an array of x's kind with an integer dtype of that size. `cast` returns the dtype of
     ml_dtypes or torch instead.
     """
-    f = format if type(format) is Format else format_of(format)
     if is_plain(x):
-        return _codes_of_plain(x, f, rounding, overflow)
-    taken, codes = _codes_of(x, f, rounding, overflow)
+        return _codes_of_plain(x, format, rounding, overflow)
+    taken, codes = _codes_of(x, format, rounding, overflow)
     return taken.give(codes)
 
 
-def _codes_of_plain(x, f, rounding, overflow):
-    plan, random, words, _ = plan_of(f, rounding, overflow)
+def _codes_of_plain(x, format, rounding, overflow):
+    f, plan, random, words, _ = plan_of(format, rounding, overflow)
     if words is not None:
         words = words_of(NUMPY, words, x.shape)
     codes = np.empty(x.shape, f.code_dtype)
@@ -167,20 +172,27 @@ def _codes_of_plain(x, f, rounding, overflow):
     return codes
 
 
-def _codes_of(x, f, rounding, overflow):
+def _codes_of(x, format, rounding, overflow):
     """Returns (`x` as a Taken, its codes)."""
-    plan, random, words, _ = plan_of(f, rounding, overflow)
+    f, plan, random, words, _ = plan_of(format, rounding, overflow)
     taken = take(x, "x", True)
     library = taken.library
-    words = words_of(library, words, taken.shape)
+    if words is not None:
+        words = words_of(library, words, taken.shape)
     if type(taken.array) is Exact:
         return taken, _encode_exact(taken.array, f, plan, random, words)
     array = taken.packed() if taken.format is None else widened(taken, "x")
+    if not library.on_device:
+        return taken, _encoded(library, array, f, plan, random, words, None)
     with library.call() as context:
-        codes = library.empty(array.shape, f.code_dtype)
-        arrays = library.shown(array), library.shown(codes)
-        _core.encode(plan, *arrays, random, words, context)
-        return taken, library.finish(codes)
+        return taken, _encoded(library, array, f, plan, random, words, context)
+
+
+def _encoded(library, array, f, plan, random, words, context):
+    """The codes of packed float32 or float64."""
+    codes = library.empty(array.shape, f.code_dtype)
+    _core.encode(plan, library.shown(array), library.shown(codes), random, words, context)
+    return library.finish(codes)
 
 
 def cast(
@@ -191,7 +203,7 @@ def cast(
     That is a dtype of ml_dtypes (NumPy) or of torch (tensors), such as float8_e4m3fn. Raises
     ValueError if there is none for the format; `encode` and `round` serve every format.
     """
-    f = format if type(format) is Format else format_of(format)
+    f = format_of(format)
     _gradients.refuse_followed(x, "x", "cast")
     if is_plain(x) and f.dtype is not None:
         return _codes_of_plain(x, f, rounding, overflow).view(f.dtype)
@@ -212,7 +224,7 @@ def decode(codes: Any, format: FormatLike | None = None) -> Any:
     format   the format of the codes; may be left out if the dtype tells it
     """
     if type(codes) is np.ndarray and format is not None:
-        f = format if type(format) is Format else format_of(format)
+        f = format_of(format)
         if codes.dtype is f.code_dtype and codes.flags.c_contiguous:
             out = np.empty(codes.shape, F32)
             _core.decode(f.spec, codes, out)

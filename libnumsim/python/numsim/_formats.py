@@ -163,6 +163,7 @@ def warn(text: str, category: type[Warning] = UserWarning) -> None:
 
 _by_canonical_name: dict[str, Format] = {}
 _by_text: dict[Any, Format] = {}
+_MOST_NAMES = 4096  # in _by_text
 
 
 def _text_of(name):
@@ -226,21 +227,39 @@ def format(
         raise TypeError(
             "format: a name and fields exclude each other; write the fields into the name"
         )
+    return format_of(name)
+
+
+def format_of(name: FormatLike) -> Format:
+    """Returns the format that a name, a dtype or an object stands for, as `format` does."""
+    if type(name) is Format:
+        return name
     try:
         return _by_text[name]
     except (KeyError, TypeError):
-        text = _text_of(name)
-        result = _parse(text)
+        return _new_name(name)
+
+
+def _new_name(name):
+    """`format_of` of what is not in _by_text."""
+    if name is None:
+        return format()
+    text = _text_of(name)
+    result = _parse(text)
     note = _core.format_note(text) if isinstance(name, str) else ""
     if note:
         warn(note)  # at each call, so that the text is not cached
-        return result
-    try:
-        if len(_by_text) < 4096:
+    elif len(_by_text) < _MOST_NAMES:
+        try:
             _by_text[name] = result
-    except TypeError:  # a dtype object that cannot be a key
-        pass
+        except TypeError:  # a dtype object that cannot be a key
+            pass
     return result
+
+
+def is_known(name: FormatLike) -> bool:
+    """Returns whether `format_of` knows a hashable name already, and does not warn of it."""
+    return type(name) is Format or name in _by_text
 
 
 @functools.lru_cache(maxsize=None)

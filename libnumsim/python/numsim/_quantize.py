@@ -277,7 +277,7 @@ def quantize(
         raise TypeError(f"scaling: expected a text or numsim.Delayed, found {found}")
     elif scaling.format is not f:
         raise ValueError(f"scaling: follows a tensor of {scaling.format.name}, not {f.name}")
-    plan, random, words, _ = plan_of(f, rounding, overflow)
+    _, plan, random, words, _ = plan_of(f, rounding, overflow)
     if words is not None:
         raise ValueError("rounding: quantize takes random bits of a seed and stream only")
     library: Any = NUMPY

@@ -8,7 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from numsim import _core, _formats, _settings
+from numsim import _core, _settings
+from numsim._formats import Format, format_of, is_known
 from numsim._streams import next_stream
 
 
@@ -85,32 +86,49 @@ _NO_SEED = _core.ArrayRandom(0, 0, 0)
 
 
 def plan_of(format, rounding, overflow):
-    """Returns (EncodePlan, ArrayRandom, the caller's random bits or None, whether order matters)."""
+    """Returns (Format, EncodePlan, ArrayRandom, the caller's random bits or None, whether order
+    matters)."""
+    if type(rounding) is str:  # an SR is no key: its hash takes long
+        try:
+            known = _by_names.get((format, rounding, overflow))
+        except TypeError:  # a dtype object that cannot be a key
+            known = None
+        if known is not None:
+            return known
+    f = format_of(format)
     if type(overflow) is not str:
         overflow = str(_settings.text(overflow, "overflow"))
     if type(rounding) is str:
         if rounding == "sr":
-            return _plan(format, rounding, overflow), random_of(_SR), None, True
-        return _plan(format, rounding, overflow), _NO_SEED, None, False
+            return f, _plan(f, rounding, overflow), random_of(_SR), None, True
+        result = f, _plan(f, rounding, overflow), _NO_SEED, None, False
+        if len(_by_names) < _MOST_PLANS and type(format) in (str, Format) and is_known(format):
+            _by_names[format, rounding, overflow] = result
+        return result
     if isinstance(rounding, SR):
-        plan = _stochastic_plan(format, overflow, rounding.bits, rounding.variant)
-        return plan, random_of(rounding), rounding.random_bits, True
+        plan = _stochastic_plan(f, overflow, rounding.bits, rounding.variant)
+        return f, plan, random_of(rounding), rounding.random_bits, True
     if isinstance(rounding, str):
-        return plan_of(format, str(rounding), overflow)
+        return plan_of(f, str(rounding), overflow)
     raise TypeError(f"rounding: expected a name or numsim.SR, found {type(rounding).__name__}")
 
 
 _SR = SR()
+_MOST_PLANS = 4096  # in each cache
+
+# What plan_of returned for names of modes that draw no random bits, by (format, rounding, overflow):
+# one look here spares those for the format, the plan and the kind of rounding.
+_by_names: dict[tuple[Any, str, str], tuple[Any, ...]] = {}
 
 
-@functools.lru_cache(maxsize=4096)
+@functools.lru_cache(maxsize=_MOST_PLANS)
 def _plan(format, rounding, overflow):
-    return _core.EncodePlan(_formats.format(format).spec, rounding, overflow)
+    return _core.EncodePlan(format.spec, rounding, overflow)
 
 
-@functools.lru_cache(maxsize=4096)
+@functools.lru_cache(maxsize=_MOST_PLANS)
 def _stochastic_plan(format, overflow, bits, variant):
-    return _core.EncodePlan(_formats.format(format).spec, "sr", overflow, bits, variant)
+    return _core.EncodePlan(format.spec, "sr", overflow, bits, variant)
 
 
 def rounding_modes() -> dict[str, tuple[str, str]]:

@@ -9,7 +9,7 @@ import numpy as np
 from numsim import _core, _numbers
 from numsim._arrays import is_plain, native, require_host
 from numsim._casts import decode, encode
-from numsim._formats import FormatLike, format as format_of
+from numsim._formats import FormatLike, format_of
 from numsim._matmul import matmul
 from numsim._rounding import SR, plan_of
 
@@ -142,8 +142,7 @@ def _apply(op, operands, to=None, rounding="rne", overflow="nonsaturate", flags=
             _check(operands, to)
         given.append(operand.format.spec)
         given.append(operand.codes)
-    to = first.format if to is None else format_of(to)
-    plan, random, words, _ = plan_of(to, rounding, overflow)
+    to, plan, random, words, _ = plan_of(first.format if to is None else to, rounding, overflow)
     if words is not None:
         raise ValueError("rounding: arithmetic takes random bits of a seed and stream only")
     shape = first.codes.shape

@@ -316,7 +316,7 @@ def _require_room(p, weights, name):
 def _rounded(p, format, name):
     """Returns a parameter's values, rounded to a format, as contiguous float32."""
     array, _ = float32_of(p, name)
-    plan, *_ = plan_of(format, "rne", "saturate")
+    _, plan, *_ = plan_of(format, "rne", "saturate")
     out = np.empty(array.shape, np.float32)
     _core.round(plan, array, out)
     return out
