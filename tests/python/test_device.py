@@ -398,8 +398,12 @@ def capsule(array, device_type, kept):
 def test_the_extension_takes_packed_arrays_at_the_place_of_the_call():
     kept, spec = [], ns.format("e4m3fn").spec
     codes = np.zeros((4, 6), np.uint8)
-    _core.operand_of_array(spec, capsule(codes, 1, kept), False)
+
+    def square(array, out=np.empty((4, 4), np.float32)):
+        _core.gemm(spec, array, False, spec, codes, False, "fp32", False, out, "float64")
+
+    square(capsule(codes, 1, kept))
     with pytest.raises(ns.Error, match="matmul: an array that is not in memory of the host"):
-        _core.operand_of_array(spec, capsule(codes, 2, kept), False)
+        square(capsule(codes, 2, kept))
     with pytest.raises(TypeError, match="incompatible function arguments"):
-        _core.operand_of_array(spec, capsule(codes.T, 1, kept), False)
+        square(capsule(codes.T, 1, kept))

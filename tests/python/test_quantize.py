@@ -5,6 +5,7 @@ import pytest
 
 import numsim as ns
 from conftest import same
+from numsim import _quantize
 
 F32 = np.float32
 
@@ -70,6 +71,23 @@ def test_the_transpose_has_the_same_codes_and_values(rng):
     assert t.T.shape == (10, 6) and np.array_equal(t.T.codes, t.codes.T)
     assert same(t.T.dequantize(), t.dequantize().T) and t.T.T.shape == t.shape
     assert t.T.scales.shape == t.scales.shape[::-1]
+
+
+@pytest.mark.parametrize("scaling", ["tensor", "column", "block:16/nvfp4", ns.Delayed("e2m1fn")])
+def test_results_in_arrays_of_numpy_are_those_in_memory_of_the_library(monkeypatch, scaling, rng):
+    x = rng.normal(size=(6, 40)).astype(F32)
+    own = ns.quantize(x, "e2m1fn", scaling=scaling)
+    monkeypatch.setattr(_quantize, "_SMALL", x.size - 1)
+    lent = ns.quantize(x, "e2m1fn", scaling=scaling)
+    for q in (own, lent):
+        assert not q.codes.flags.writeable and q.codes.shape == q.T.codes.T.shape == x.shape
+        assert same(q.T.dequantize(), q.dequantize().T)
+    assert np.array_equal(own.codes, lent.codes) and same(own.scales, lent.scales)
+    assert same(own.dequantize(), lent.dequantize()) and same(own @ lent.T, lent @ own.T)
+    assert own.error(x).sqnr_db == lent.error(x).sqnr_db
+    if scaling == "block:16/nvfp4":
+        assert own.tensor_scale == lent.tensor_scale
+        assert np.array_equal(own.scale_codes, lent.scale_codes)
 
 
 def test_codes_are_views_that_outlive_the_matrix(rng):

@@ -55,12 +55,6 @@ class Host:
         return np.asarray(x, order="C")
 
     @staticmethod
-    def read_only(x):
-        view = x.view()
-        view.flags.writeable = False
-        return view
-
-    @staticmethod
     def number(x):
         return float(x[0])
 
@@ -107,6 +101,11 @@ class Taken:
 def is_plain(x):
     """Returns whether `x` is a C-contiguous NumPy array of float32 or float64: taken as it is."""
     return type(x) is np.ndarray and (x.dtype is F32 or x.dtype is F64) and x.flags.c_contiguous
+
+
+def is_float32(x):
+    """Returns whether `x` is a C-contiguous NumPy array of float32."""
+    return type(x) is np.ndarray and x.dtype is F32 and x.flags.c_contiguous
 
 
 def take(x, name, anywhere=False):

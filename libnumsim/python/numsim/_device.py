@@ -83,10 +83,6 @@ class Library:
         """Returns the array without gaps between its elements."""
         return x
 
-    def read_only(self, x):
-        """Returns the array so that nobody writes to it, where the library can do that."""
-        return x
-
     def number(self, x):
         """Returns an array of one element as a number, where that needs no wait."""
         return x

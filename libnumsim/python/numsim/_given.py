@@ -11,7 +11,7 @@ from numsim import _core
 from numsim._arrays import F32, Taken, held_by_float32, take, take_codes, widened
 from numsim._casts import narrowed
 from numsim._formats import Format, FormatLike, format as format_of
-from numsim._quantize import Matrix, Quantized
+from numsim._quantize import Quantized
 
 # The usual blocks of a grid of scales, by the format of the scales: MX and NVFP4.
 _USUAL = {"e8m0fnu": "block:32", "e4m3fn": "block:16"}
@@ -48,7 +48,7 @@ def from_codes(
     (pair,), layout, rule = _matrices(array, scales, f, scaling, tensor_scale)
     own = [part.copy() for part in pair]
     core = _core.QuantizedMatrix(f.spec, layout, *own)
-    return Quantized(f, Matrix(taken.library, core, layout, *own), False, rule)
+    return Quantized(f, own[0].shape, (layout, rule), taken.library, core, core)
 
 
 def dequantize(

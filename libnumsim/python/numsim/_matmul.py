@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from numsim import _core, _device, _gradients, _settings
-from numsim._arrays import F32, NUMPY, Exact, Taken, take, widened
-from numsim._formats import format as format_of, warn
+from numsim._arrays import F32, NUMPY, Exact, Taken, is_float32, take, widened
+from numsim._formats import format_of, warn
 
 _FP32, _INT8 = format_of("fp32"), format_of("int8")
 
@@ -41,30 +41,53 @@ def matmul(
     """
     if accumulate is not None:
         accumulate = _settings.text(accumulate, "accumulate")
-    any_operands = _settings.flag(any_operands, "any_operands")
-    epilogue = _settings.text(epilogue, "epilogue")
-    library, shape_a, format_a, make_a, given_a = _operand(a, "a", False)
-    other, shape_b, format_b, make_b, given_b = _operand(b, "b", True)
+    if type(any_operands) is not bool:
+        any_operands = _settings.flag(any_operands, "any_operands")
+    if type(epilogue) is not str:
+        epilogue = _settings.text(epilogue, "epilogue")
+    left, right = _operand(a, "a", False), _operand(b, "b", True)
+    library, shape_a, format_a, _, _ = left
+    other, shape_b, format_b, _, _ = right
     if shape_a[1] != shape_b[0]:
         raise ValueError(f"b: expected {shape_a[1]} rows for a of shape {shape_a}, found {shape_b}")
     if accumulate is None:
         accumulate = "exact" if format_a is _INT8 and format_b is _INT8 else "fp32"
-    _warn_of_long_sums(accumulate, shape_a[1])
+    if accumulate in _measured():
+        _warn_of_long_sums(accumulate, shape_a[1])
     if library.on_device != other.on_device:
         raise ValueError("b: expected an operand at the place of a: one is on a device, one is not")
-    if library.on_device and epilogue != "float64":
+    if not library.on_device:
+        return _product(left, right, accumulate, any_operands, epilogue, None)
+    if epilogue != "float64":
         raise ValueError("epilogue: has no device path; pass operands in host memory")
     with library.call() as context:
-        out = library.empty((shape_a[0], shape_b[1]), F32)
-        operands = make_a(*given_a, context), make_b(*given_b, context)
-        shown = library.shown(out)
-        _core.gemm(*operands, accumulate, any_operands, shown, epilogue, context)
-        return library.give(library.finish(out), None)
+        return _product(left, right, accumulate, any_operands, epilogue, context)
+
+
+def _product(left, right, accumulate, any_operands, epilogue, context):
+    """The product of two operands that _operand returned, as an array of the left one's kind."""
+    library, shape_a, format_a, source_a, columns_a = left
+    _, shape_b, format_b, source_b, columns_b = right
+    out = library.empty((shape_a[0], shape_b[1]), F32)
+    _core.gemm(
+        format_a.spec,
+        source_a,
+        columns_a,
+        format_b.spec,
+        source_b,
+        columns_b,
+        accumulate,
+        any_operands,
+        library.shown(out),
+        epilogue,
+        context,
+    )
+    return library.give(library.finish(out), None)
 
 
 def _warn_of_long_sums(accumulate, products):
     """Warns if the device adds so many products in an order that nobody compared with the mode."""
-    longest, note = _measured().get(accumulate, (0, ""))
+    longest, note = _measured()[accumulate]
     if longest and products > longest:
         warn(
             f"{accumulate} was compared with the device for sums of up to {longest} products, and "
@@ -79,17 +102,18 @@ def _measured():
 
 
 def _operand(x, name, columns):
-    """Returns (library, shape, format, call, arguments) of x as an operand of a product.
+    """Returns (library, shape, format, source, columns) of x as an operand of a product.
 
-    call(*arguments, context) of _core makes the operand whose vectors are the rows or the columns
-    of x. Classes of the package say themselves how they enter a product: by
-    `_gemm_operand(columns)`, which returns the same, or by `_gemm_codes()`, which returns (codes,
-    format).
+    The source is an array as _core takes it, float32 or codes of the format, or _core's quantised
+    matrix. Its rows are the vectors of the product, or its columns if `columns`. Classes of the
+    package say themselves how they enter a product: by `_gemm_operand(columns)`, which returns the
+    same, or by `_gemm_codes()`, which returns (codes, format).
     """
-    if type(x) is np.ndarray and x.dtype is F32 and x.ndim == 2 and x.flags.c_contiguous:
-        return NUMPY, x.shape, _FP32, _core.operand_of_array, (_FP32.spec, x, columns)
-    if hasattr(x, "_gemm_operand"):
-        return x._gemm_operand(columns)
+    if is_float32(x) and x.ndim == 2:
+        return NUMPY, x.shape, _FP32, x, columns
+    operand = getattr(x, "_gemm_operand", None)
+    if operand is not None:
+        return operand(columns)
     _gradients.refuse_followed(x, name, "matmul")
     taken = Taken(*x._gemm_codes(), NUMPY) if hasattr(x, "_gemm_codes") else take(x, name, True)
     shape, library, array = taken.shape, taken.library, taken.array
@@ -110,8 +134,7 @@ def _operand(x, name, columns):
         else:
             array = library.packed(array)
     format = taken.format or _FP32
-    given = format.spec, library.shown(array), columns
-    return library, shape, format, _core.operand_of_array, given
+    return library, shape, format, library.shown(array), columns
 
 
 def matmul_error(

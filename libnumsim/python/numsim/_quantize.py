@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any
+import functools
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from numsim import _core, _gradients, _settings
-from numsim._arrays import F32, NUMPY, float32_of, is_plain, take, widened
+from numsim._arrays import F32, NUMPY, float32_of, is_float32, take, widened
 from numsim._casts import encode
-from numsim._formats import Format, FormatLike, format as format_of
+from numsim._formats import FormatLike, format_of
 from numsim._matmul import matmul
 from numsim._rounding import SR, plan_of
 
@@ -75,18 +76,13 @@ class Delayed:
         self._state.restore(_settings.numbers(state, "state"))
 
 
-class Matrix:
-    """The codes and scales of a quantised matrix, arrays of a library, and the two as _core's."""
+class Parts(NamedTuple):
+    """The arrays of a quantised matrix on a device: codes as a matrix, scales as a vector, and under
+    two levels the scale of the tensor. On the host _core's matrix has these three."""
 
-    __slots__ = ("library", "core", "layout", "codes", "scales", "tensor_scale")
-
-    def __init__(self, library, core, layout, codes, scales, tensor_scale=None):
-        self.library = library
-        self.core = core
-        self.layout = layout
-        self.codes = codes
-        self.scales = scales
-        self.tensor_scale = tensor_scale  # under two levels
+    codes: Any
+    scales: Any
+    tensor_scale: Any
 
 
 class Quantized:
@@ -96,20 +92,21 @@ class Quantized:
     shape    (rows, columns)
     """
 
-    __slots__ = ("format", "shape", "_matrix", "_transposed", "_rule")
+    __slots__ = ("format", "shape", "_scaling", "_library", "_core", "_arrays", "_transposed")
 
-    def __init__(self, format, matrix, transposed, rule):
-        shape = tuple(matrix.codes.shape)
+    def __init__(self, format, shape, scaling, library, core, arrays, transposed=False):
         self.format = format
-        self.shape = shape[::-1] if transposed else shape
-        self._matrix = matrix
+        self.shape = shape
+        self._scaling = scaling  # (layout, rule)
+        self._library = library
+        self._core = core
+        self._arrays = arrays  # what has codes, scales and tensor_scale: `core`, or a Parts
         self._transposed = transposed
-        self._rule = rule
 
     @property
     def scaling(self) -> str:
         """The text of the layout, such as "row" or "block:32"."""
-        return self._matrix.layout
+        return self._scaling[0]
 
     @property
     def codes(self) -> np.ndarray:
@@ -117,7 +114,7 @@ class Quantized:
 
         On a device, an array of the library of the matrix that was quantised.
         """
-        codes = self._matrix.library.read_only(self._matrix.codes)
+        codes = self._arrays.codes
         return codes.T if self._transposed else codes
 
     @property
@@ -127,7 +124,7 @@ class Quantized:
         Its shape is () for a tensor, else that of the grid of scales: (rows, 1), (1, columns),
         (rows, blocks) or (bands, blocks).
         """
-        return self._in_grid(self._matrix.library.read_only(self._matrix.scales))
+        return self._in_grid(self._arrays.scales)
 
     @property
     def tensor_scale(self) -> Any:
@@ -136,9 +133,10 @@ class Quantized:
 
         A float; on a device, an array of one number.
         """
-        if self._matrix.tensor_scale is None:
+        tensor_scale = self._arrays.tensor_scale
+        if tensor_scale is None:
             raise ValueError("tensor_scale: this matrix has one level of scales; see `scales`")
-        return self._matrix.library.number(self._matrix.tensor_scale)
+        return self._library.number(tensor_scale)
 
     @property
     def scale_codes(self) -> Any:
@@ -148,18 +146,20 @@ class Quantized:
         NVFP4. Under "e8m0", and other rules whose scales are powers of two, codes of e8m0fnu, as in
         MX. Scales of other rules are float32 numbers and have no codes.
         """
-        if self._rule in _POWERS_OF_TWO:
-            return self._in_grid(encode(self._matrix.scales, "e8m0fnu"))
-        if self._matrix.tensor_scale is None:
+        scales, tensor_scale = self._arrays.scales, self._arrays.tensor_scale
+        _, rule = self._scaling
+        if rule in _POWERS_OF_TWO:
+            return self._in_grid(encode(scales, "e8m0fnu"))
+        if tensor_scale is None:
             raise ValueError(
-                f"scale_codes: the scales of rule {self._rule} are float32 numbers; see `scales`"
+                f"scale_codes: the scales of rule {rule} are float32 numbers; see `scales`"
             )
         # The quotients are nearer to these numbers than to others (GroupScaleCodes).
-        return self._in_grid(encode(self._matrix.scales / self._matrix.tensor_scale, "e4m3fn"))
+        return self._in_grid(encode(scales / tensor_scale, "e4m3fn"))
 
     def _in_grid(self, scales):
         """One number per group, in the shape of the grid of scales."""
-        rows, cols = self._matrix.codes.shape
+        rows, cols = self.shape[::-1] if self._transposed else self.shape  # of the codes
         kind, _, numbers = self.scaling.partition(":")
         shape = {"tensor": (), "row": (rows, 1), "column": (1, cols), "block": (rows, -1)}.get(kind)
         if shape is None:
@@ -173,22 +173,37 @@ class Quantized:
         """The scale of a matrix that has one for the whole tensor."""
         if self.scaling != "tensor":
             raise ValueError(f"scale: this matrix has scales per {self.scaling}; see `scales`")
-        return float(self._matrix.scales[0])
+        return float(self._arrays.scales[0])
 
     @property
     def T(self) -> Quantized:
         """The transposed matrix, with the same codes and scales."""
-        return Quantized(self.format, self._matrix, not self._transposed, self._rule)
+        return Quantized(
+            self.format,
+            self.shape[::-1],
+            self._scaling,
+            self._library,
+            self._core,
+            self._arrays,
+            not self._transposed,
+        )
 
     def dequantize(self) -> Any:
         """Returns code value * scale, rounded to float32; an array of the input's kind."""
-        matrix = self._matrix
-        library = matrix.library
-        with library.call() as context:
-            out = library.empty(matrix.codes.shape, F32)
-            _core.dequantize(matrix.core, library.shown(out), context)
-            out = library.finish(out)
+        library = self._library
+        if not library.on_device:
+            out = self._dequantized(None)
+        else:
+            with library.call() as context:
+                out = self._dequantized(context)
         return library.give(out.T if self._transposed else out, None)
+
+    def _dequantized(self, context):
+        """The numbers in the order of the codes."""
+        library = self._library
+        out = library.empty(self.shape[::-1] if self._transposed else self.shape, F32)
+        _core.dequantize(self._core, library.shown(out), context)
+        return library.finish(out)
 
     def error(self, x: Any) -> _core.ErrorMeasures:
         """Measures the error against the matrix `x` that was quantised.
@@ -196,22 +211,19 @@ class Quantized:
         Returns an object with `sqnr_db`, `relative_error`, `mean_error`, `max_error`,
         `underflow_share`, `overflow_share` and counts.
         """
-        if self._matrix.library.on_device:
+        if self._library.on_device:
             raise ValueError("error: has no device path; quantize x.cpu() and compare with that")
         array, _ = float32_of(x, "x")
         if array.shape != self.shape:
             raise ValueError(f"x: expected shape {self.shape}, found {array.shape}")
         array = np.ascontiguousarray(array.T) if self._transposed else array
-        return self._matrix.core.error(array, np.empty(array.shape, np.float32))
+        return self._core.error(array, np.empty(array.shape, np.float32))
 
     def __matmul__(self, other: Any) -> Any:
         return matmul(self, other)
 
     def _gemm_operand(self, columns):
-        transposed = self._transposed != columns
-        matrix = self._matrix
-        given = matrix.core, transposed
-        return matrix.library, self.shape, self.format, _core.operand_of_quantized, given
+        return self._library, self.shape, self.format, self._core, self._transposed != columns
 
     def __repr__(self):
         rows, cols = self.shape
@@ -263,32 +275,84 @@ def quantize(
 
     Scales follow from the finite elements. Returns a `Quantized`.
     """
-    f = format if type(format) is Format else format_of(format)
-    if scale is not None:
-        if not isinstance(scaling, str) or scaling != "tensor":
-            raise ValueError("scale: excludes scaling")
-        scale = _given_scale(scale)
-    layout, rule = "tensor", "none"
-    if isinstance(scaling, str):
-        layout, _, rule = scaling.partition("/")
-        rule = rule or "absmax"
-    elif not isinstance(scaling, Delayed):
-        found = type(scaling).__name__
-        raise TypeError(f"scaling: expected a text or numsim.Delayed, found {found}")
-    elif scaling.format is not f:
-        raise ValueError(f"scaling: follows a tensor of {scaling.format.name}, not {f.name}")
-    _, plan, random, words, _ = plan_of(f, rounding, overflow)
+    f, plan, random, words, _ = plan_of(format, rounding, overflow)
+    if type(scaling) is str and scale is None:
+        grid = _layout_and_rule(scaling)
+        how: Any = grid[1]
+    else:
+        grid, how = _other_scaling(scaling, scale, f)
     if words is not None:
         raise ValueError("rounding: quantize takes random bits of a seed and stream only")
     library: Any = NUMPY
-    if is_plain(x) and x.dtype is F32:
-        array = x
-    else:
-        _gradients.refuse_followed(x, "x", "quantize")
-        taken = take(x, "x", True)
-        library = taken.library
-        as_it_is = library.on_device and taken.format is not None and taken.format.name == "bf16"
-        array = taken.packed() if as_it_is else widened(taken, "x")
+    array = x
+    if not is_float32(x):
+        library, array = _floats_of(x)
+    if array.ndim != 2:
+        array = _as_matrix(array)
+    if library.on_device or array.size > _SMALL:
+        return _quantized(library, array, f, plan, grid, how, random)
+    if isinstance(how, Delayed):
+        how = how._at(None)
+    core = _core.quantize(array, plan, grid[0], how, random)
+    return Quantized(f, array.shape, grid, library, core, core)
+
+
+# The most elements of a matrix on the host for whose codes and scales _core makes room itself: arrays
+# for them would take as long as the work. For large ones NumPy makes room sooner, by large pages.
+_SMALL = 1 << 14
+
+
+def _quantized(library, array, f, plan, grid, how, random):
+    """`quantize` of a matrix where it lies, into arrays of its library."""
+    layout, rule = grid
+    shape, shown = tuple(array.shape), library.shown
+    count = 1 if layout == "tensor" else _core.scale_count(layout, *shape)
+    with library.call() as context:
+        if isinstance(how, Delayed):
+            how = how._at(context)
+        codes, scales = library.empty(shape, f.code_dtype), library.empty((count,), F32)
+        tensor = library.empty((1,), F32) if rule == "nvfp4" else None
+        arrays = shown(codes), shown(scales), None if tensor is None else shown(tensor)
+        core = _core.quantize(shown(array), plan, layout, how, random, *arrays, context)
+        tensor = None if tensor is None else library.finish(tensor)
+        parts = Parts(library.finish(codes), library.finish(scales), tensor)
+    return Quantized(f, shape, grid, library, core, parts if library.on_device else core)
+
+
+@functools.lru_cache(maxsize=4096)
+def _layout_and_rule(scaling):
+    """The two parts of a text LAYOUT or LAYOUT/RULE."""
+    layout, _, rule = scaling.partition("/")
+    return layout, rule or "absmax"
+
+
+def _other_scaling(scaling, scale, f):
+    """((layout, rule), what gives the scales) of what is not just a text."""
+    if scale is not None:
+        if not isinstance(scaling, str) or scaling != "tensor":
+            raise ValueError("scale: excludes scaling")
+        return _layout_and_rule("tensor"), _given_scale(scale)
+    if isinstance(scaling, str):
+        parts = _layout_and_rule(str(scaling))
+        return parts, parts[1]
+    if not isinstance(scaling, Delayed):
+        found = type(scaling).__name__
+        raise TypeError(f"scaling: expected a text or numsim.Delayed, found {found}")
+    if scaling.format is not f:
+        raise ValueError(f"scaling: follows a tensor of {scaling.format.name}, not {f.name}")
+    return ("tensor", "none"), scaling
+
+
+def _floats_of(x):
+    """(library, packed float32, or codes of bf16 on a device)."""
+    _gradients.refuse_followed(x, "x", "quantize")
+    taken = take(x, "x", True)
+    as_it_is = taken.library.on_device and taken.format is not None and taken.format.name == "bf16"
+    return taken.library, taken.packed() if as_it_is else widened(taken, "x")
+
+
+def _as_matrix(array):
+    """A vector as one row."""
     if array.ndim == 1:
         array = array.reshape(1, -1)
     if array.ndim != 2:
@@ -296,16 +360,4 @@ def quantize(
             f"x: expected a matrix, found {array.ndim} dimensions; of a stack of matrices, "
             "quantize each by itself: [ns.quantize(matrix, ...) for matrix in x]"
         )
-    shape, shown = array.shape, library.shown
-    count = 1 if layout == "tensor" else _core.scale_count(layout, *shape)
-    with library.call() as context:
-        how: Any = rule if scale is None else scale
-        if isinstance(scaling, Delayed):
-            how = scaling._at(context)
-        codes, scales = library.empty(shape, f.code_dtype), library.empty((count,), F32)
-        tensor = library.empty((1,), F32) if rule == "nvfp4" else None
-        arrays = shown(codes), shown(scales), None if tensor is None else shown(tensor)
-        core = _core.quantize(shown(array), plan, layout, how, random, *arrays, context)
-        codes, scales = library.finish(codes), library.finish(scales)
-        tensor = None if tensor is None else library.finish(tensor)
-    return Quantized(f, Matrix(library, core, layout, codes, scales, tensor), False, rule)
+    return array

@@ -1,10 +1,12 @@
 // Matrix products under an accumulation mode.
 #include "numsim/gemm.h"
 
+#include <nanobind/stl/variant.h>
+
 #include <algorithm>
 #include <chrono>
 #include <numeric>
-#include <utility>
+#include <variant>
 
 #include "libnumsim/python/src/bindings.h"
 #include "libnumsim/python/src/held_matrix.h"
@@ -14,39 +16,34 @@
 namespace numsim::python {
 namespace {
 
-// An operand, and what owns its memory: a matrix, or an array, which may be a copy of the caller's.
-struct HeldOperand {
-  GemmOperand operand;
-  nb::object matrix = {};
-  PlacedInput array = {};
-};
+// The source of an operand: a quantised matrix, or an array with two dimensions of float32 values of
+// a format or of its codes. Its rows are the vectors of the product, or its columns if transposed.
+using Source = std::variant<HeldMatrix*, PlacedInput>;
 
-HeldOperand OfQuantized(nb::object matrix, bool transposed, DeviceContext* context) {
-  const auto& held = nb::cast<const HeldMatrix&>(matrix);
-  return {AsOperand(QuantizedSpan(held.At(PlaceOf(context))), transposed), std::move(matrix)};
+GemmOperand OfArray(const FormatSpec& format,
+                    const PlacedInput& array,
+                    bool transposed,
+                    Place place) {
+  const MatrixShape shape = ShapeOf(array);
+  GemmOperand operand{.format = format, .transposed = transposed};
+  operand.rows = transposed ? shape.cols : shape.rows;
+  operand.inner = transposed ? shape.rows : shape.cols;
+  operand.values.place = place;  // also without elements, which may have no address
+  if (array.dtype() == nb::dtype<uint8_t>()) {
+    operand.codes8 = MatrixAt<const uint8_t>(place, "matmul", array);
+  } else if (array.dtype() == nb::dtype<uint16_t>()) {
+    operand.codes16 = MatrixAt<const uint16_t>(place, "matmul", array);
+  } else {
+    operand.values = MatrixAt<const float>(place, "matmul", array);
+  }
+  return operand;
 }
 
-// `array` has two dimensions: float32 values of the format, or its codes. Its rows are the vectors
-// of the product, or its columns if `transposed`.
-HeldOperand OfArray(const FormatSpec& format,
-                    PlacedInput array,
-                    bool transposed,
-                    DeviceContext* context) {
-  const Place place = PlaceOf(context);
-  const MatrixShape shape = ShapeOf(array);
-  HeldOperand held{.operand = {.format = format, .transposed = transposed}};
-  held.operand.rows = transposed ? shape.cols : shape.rows;
-  held.operand.inner = transposed ? shape.rows : shape.cols;
-  held.operand.values.place = place;  // also without elements, which may have no address
-  if (array.dtype() == nb::dtype<uint8_t>()) {
-    held.operand.codes8 = MatrixAt<const uint8_t>(place, "matmul", array);
-  } else if (array.dtype() == nb::dtype<uint16_t>()) {
-    held.operand.codes16 = MatrixAt<const uint16_t>(place, "matmul", array);
-  } else {
-    held.operand.values = MatrixAt<const float>(place, "matmul", array);
+GemmOperand OfSource(const FormatSpec& format, const Source& source, bool transposed, Place place) {
+  if (const auto* const array = std::get_if<PlacedInput>(&source)) {
+    return OfArray(format, *array, transposed, place);
   }
-  held.array = std::move(array);
-  return held;
+  return AsOperand(std::get<HeldMatrix*>(source)->ViewAt(place), transposed);
 }
 
 // Returns the mode of a text. That of the last call is kept per thread: programs use few.
@@ -109,6 +106,31 @@ void InterruptibleGemm(const GemmOperand& a,
   }
 }
 
+// Writes A B^T, a.rows x b.rows. The formats are those of arrays. An epilogue other than float64 is
+// for the host alone. One call takes both sources: a call per operand took as long as the product.
+void Multiply(const FormatSpec& format_a,
+              const Source& source_a,
+              bool transposed_a,
+              const FormatSpec& format_b,
+              const Source& source_b,
+              bool transposed_b,
+              std::string_view mode,
+              bool any_operands,
+              const PlacedOutput& out,
+              std::string_view epilogue,
+              DeviceContext* context) {
+  const Place place = PlaceOf(context);
+  const GemmOperand a = OfSource(format_a, source_a, transposed_a, place);
+  const GemmOperand b = OfSource(format_b, source_b, transposed_b, place);
+  const AccumulationMode& accumulation = ModeOf(mode);
+  if (!any_operands) CheckOperands(mode, a.format, b.format, "any_operands=True allows it");
+  const Epilogue store = ParseEpilogue(epilogue);
+  const auto product = MatrixAt<float>(place, "matmul", out);
+  const ArrayCall call;
+  if (context != nullptr) return Gemm(a, b, accumulation, product);
+  InterruptibleGemm(a, b, accumulation, store, product.Span());
+}
+
 void BindModes(nb::module_& m) {
   // (name, operands, measured, note, longest inner dimension measured) of each named mode.
   m.def("accumulation_modes", [] {
@@ -153,47 +175,19 @@ void BindProductError(nb::module_& m) {
 void BindGemm(nb::module_& m) {
   BindModes(m);
   BindProductError(m);
-  nb::class_<HeldOperand>(m, "Operand")
-      .def_prop_ro("rows", [](const HeldOperand& h) { return h.operand.rows; })
-      .def_prop_ro("inner", [](const HeldOperand& h) { return h.operand.inner; });
-  m.def("operand_of_quantized",
-        &OfQuantized,
-        nb::arg("matrix"),
-        nb::arg("transposed"),
+  m.def("gemm",
+        &Multiply,
+        nb::arg("format_a"),
+        nb::arg("a"),
+        nb::arg("transposed_a"),
+        nb::arg("format_b"),
+        nb::arg("b"),
+        nb::arg("transposed_b"),
+        nb::arg("mode"),
+        nb::arg("any_operands"),
+        nb::arg("out").noconvert(),
+        nb::arg("epilogue"),
         nb::arg("context") = nb::none());
-  m.def("operand_of_array",
-        &OfArray,
-        nb::arg("format"),
-        nb::arg("array"),
-        nb::arg("transposed"),
-        nb::arg("context") = nb::none());
-  // Writes A B^T, a.rows x b.rows. An epilogue other than float64 is for the host alone.
-  m.def(
-      "gemm",
-      [](const HeldOperand& a,
-         const HeldOperand& b,
-         std::string_view mode,
-         bool any_operands,
-         const PlacedOutput& out,
-         std::string_view epilogue,
-         DeviceContext* context) {
-        const AccumulationMode& accumulation = ModeOf(mode);
-        if (!any_operands) {
-          CheckOperands(mode, a.operand.format, b.operand.format, "any_operands=True allows it");
-        }
-        const Epilogue store = ParseEpilogue(epilogue);
-        const auto product = MatrixAt<float>(PlaceOf(context), "matmul", out);
-        const ArrayCall call;
-        if (context != nullptr) return Gemm(a.operand, b.operand, accumulation, product);
-        InterruptibleGemm(a.operand, b.operand, accumulation, store, product.Span());
-      },
-      nb::arg("a"),
-      nb::arg("b"),
-      nb::arg("mode"),
-      nb::arg("any_operands"),
-      nb::arg("out").noconvert(),
-      nb::arg("epilogue"),
-      nb::arg("context") = nb::none());
 }
 
 }  // namespace numsim::python

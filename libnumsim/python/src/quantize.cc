@@ -17,14 +17,29 @@ namespace {
 // How a quantisation gets its scales: by a rule, under one that is given, or under a delayed one.
 using Scaling = std::variant<DelayedScale*, float, std::string_view>;
 
-// Writes codes and scales, and the scale of the tensor under a rule with two levels.
+void QuantizeBy(const Scaling& scaling,
+                ConstFloatSpan in,
+                const QuantizeOptions& options,
+                QuantizedMatrix& result) {
+  const ArrayCall call;
+  if (const auto* const given = std::get_if<float>(&scaling)) {
+    QuantizeUnder(Scale{*given, 1 / *given}, in, options, result);
+  } else if (std::holds_alternative<std::string_view>(scaling)) {
+    QuantizeInto(in, options, result);
+  } else {
+    QuantizeUnder(*std::get<DelayedScale*>(scaling), in, options, result);
+  }
+}
+
+// Writes to the arrays for codes and scales. On the host there need not be any: making them and
+// looking into them takes longer than quantising a small matrix.
 HeldMatrix QuantizeArray(const PlacedInput& x,
                          const EncodePlan& plan,
                          std::string_view layout,
                          const Scaling& scaling,
                          const ArrayRandom& random,
-                         const PlacedOutput& codes,
-                         const PlacedOutput& scales,
+                         const std::optional<PlacedOutput>& codes,
+                         const std::optional<PlacedOutput>& scales,
                          const std::optional<PlacedOutput>& tensor_scale,
                          DeviceContext* context) {
   const auto* const rule = std::get_if<std::string_view>(&scaling);
@@ -35,24 +50,47 @@ HeldMatrix QuantizeArray(const PlacedInput& x,
                                 .scale_rule = rule ? ParseScaleRule(*rule) : ScaleRule::kNone,
                                 .random = random};
   const Place place = PlaceOf(context);
-  HeldMatrix held{plan.format, options.layout, PlacedInput(codes), PlacedInput(scales), {}};
-  if (tensor_scale) held.tensor_scale = PlacedInput(*tensor_scale);
-  QuantizedMatrix result = held.At(place);
   const ConstFloatSpan in = FloatsAt(place, "quantize", x);
-  const ArrayCall call;
-  if (const auto* const given = std::get_if<float>(&scaling)) {
-    QuantizeUnder(Scale{*given, 1 / *given}, in, options, result);
-  } else if (rule != nullptr) {
-    QuantizeInto(in, options, result);
-  } else {
-    QuantizeUnder(*std::get<DelayedScale*>(scaling), in, options, result);
+  if (place.IsHost() && !codes && !scales) {
+    QuantizedMatrix result;
+    QuantizeBy(scaling, in, options, result);
+    return HeldMatrix(std::move(result));
   }
+  if (!codes || !scales) throw Error::Format("quantize: expected arrays for codes and for scales");
+  std::optional<PlacedInput> of_tensor;
+  if (tensor_scale) of_tensor = PlacedInput(*tensor_scale);
+  HeldMatrix held(
+      plan.format, options.layout, PlacedInput(*codes), PlacedInput(*scales), std::move(of_tensor));
+  QuantizedMatrix result = held.At(place);
+  QuantizeBy(scaling, in, options, result);
   return held;
+}
+
+// Return parts of a matrix in host memory, as read-only arrays that keep it alive.
+nb::object CodesOf(nb::handle self) {
+  const QuantizedSpan view = nb::cast<const HeldMatrix&>(self).ViewAt(Place());
+  const bool bytes = view.format.StorageBytes() == 1;
+  const auto type = bytes ? nb::dtype<uint8_t>() : nb::dtype<uint16_t>();
+  return nb::cast(nb::ndarray<nb::numpy, nb::ro>(
+      view.codes.data, {view.shape.rows, view.shape.cols}, self, {}, type));
+}
+
+nb::object FloatsOf(MatrixSpan<const float> floats, nb::handle self) {
+  return nb::cast(nb::ndarray<nb::numpy, const float>(floats.data, {floats.Elements()}, self));
+}
+
+nb::object ScalesOf(nb::handle self) {
+  return FloatsOf(nb::cast<const HeldMatrix&>(self).ViewAt(Place()).scales, self);
+}
+
+nb::object TensorScaleOf(nb::handle self) {
+  const auto scale = nb::cast<const HeldMatrix&>(self).TensorScaleAt(Place());
+  return scale.Empty() ? nb::none() : FloatsOf(scale, self);
 }
 
 void DequantizeInto(const HeldMatrix& matrix, const PlacedOutput& out, DeviceContext* context) {
   const Place place = PlaceOf(context);
-  const QuantizedMatrix view = matrix.At(place);
+  const QuantizedSpan view = matrix.ViewAt(place);
   const auto values = ElementsAt<float>(place, "dequantize", out);
   const ArrayCall call;
   Dequantize(view, values);
@@ -141,13 +179,16 @@ void BindQuantize(nb::module_& m) {
              std::string_view layout,
              PlacedInput codes,
              PlacedInput scales) {
-            new (self) HeldMatrix{
-                format, ParseScaleLayout(layout), std::move(codes), std::move(scales), {}};
+            new (self)
+                HeldMatrix(format, ParseScaleLayout(layout), std::move(codes), std::move(scales));
           },
           nb::arg("format"),
           nb::arg("layout"),
           nb::arg("codes").noconvert(),
           nb::arg("scales").noconvert())
+      .def_prop_ro("codes", &CodesOf)
+      .def_prop_ro("scales", &ScalesOf)
+      .def_prop_ro("tensor_scale", &TensorScaleOf)
       .def("error", &ErrorOf, nb::arg("x").noconvert(), nb::arg("dequantized").noconvert());
   m.def(
       "scale_count",
@@ -176,8 +217,8 @@ void BindQuantize(nb::module_& m) {
         nb::arg("layout"),
         nb::arg("scaling"),
         nb::arg("random"),
-        nb::arg("codes").noconvert(),
-        nb::arg("scales").noconvert(),
+        nb::arg("codes").noconvert() = nb::none(),
+        nb::arg("scales").noconvert() = nb::none(),
         nb::arg("tensor_scale").noconvert() = nb::none(),
         nb::arg("context") = nb::none());
 }
