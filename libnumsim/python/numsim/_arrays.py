@@ -381,6 +381,8 @@ def float32_of(x, name):
     Values of small dtypes widen exactly. Numbers without a dtype of floats, such as lists, are taken
     if float32 holds each of them.
     """
+    if is_float32(x):
+        return x, Taken(x, None, NUMPY)
     taken = take(x, name)
     return widened(taken, name), taken
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from numsim import _core
-from numsim._arrays import F32, Taken, held_by_float32, take, take_codes, widened
+from numsim._arrays import F32, Taken, held_by_float32, is_float32, take, take_codes, widened
 from numsim._casts import narrowed
 from numsim._formats import Format, FormatLike, format as format_of
 from numsim._quantize import Quantized
@@ -96,6 +96,8 @@ def _codes(codes, format, packed):
 
 def _scales(scales):
     """The scales as contiguous float32, and the format of their codes or None."""
+    if is_float32(scales):
+        return scales, None
     array = np.asarray(scales) if isinstance(scales, np.ndarray) else scales
     if str(getattr(array, "dtype", "")).rpartition(".")[2] == "uint8":
         taken = take_codes(array, "scales")

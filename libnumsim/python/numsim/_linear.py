@@ -201,7 +201,7 @@ class Linear:
 def _seed_and_stream(random):
     """The seed and stream of a layer's call."""
     if random is None:
-        random = SR()
+        return 0, next_stream(0) // BLOCK
     if not isinstance(random, SR):
         raise TypeError(f"random: expected numsim.SR, found {type(random).__name__}")
     if not has_only(random, "seed", "stream"):
@@ -212,9 +212,9 @@ def _seed_and_stream(random):
 
 
 def _require_matrix(array, name, shape):
-    expected = " x ".join("any" if n is None else str(n) for n in shape)
     matches = len(array.shape) == 2 and all(
         n is None or n == found for n, found in zip(shape, array.shape)
     )
     if not matches:
+        expected = " x ".join("any" if n is None else str(n) for n in shape)
         raise ValueError(f"{name}: expected a matrix of {expected}, found shape {array.shape}")

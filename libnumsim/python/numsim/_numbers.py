@@ -7,6 +7,7 @@ arithmetic.
 
 from __future__ import annotations
 
+import ctypes
 import decimal
 import math
 import numbers
@@ -177,8 +178,7 @@ def to_float32(value, name):
     """A number, rounded once to float32. What is beyond float32 becomes infinite."""
     value = _scalar(value, name)
     double = value if isinstance(value, float) else _odd_float64(value)
-    with np.errstate(over="ignore", under="ignore"):
-        return float(F32.type(double))
+    return ctypes.c_float(double).value  # as NumPy rounds, which would look for its warnings first
 
 
 def _scalar(value, name):

@@ -78,8 +78,10 @@ def random_of(rounding):
 
 
 def seed_and_stream(seed, stream):
-    """Returns the ArrayRandom of the arguments `seed` and `stream` of a call."""
-    return random_of(SR(seed=seed, stream=stream))
+    """Returns the ArrayRandom of a call's arguments `seed` and `stream`, which an SR would check."""
+    seed = _settings.integer(seed, "SR: seed")
+    stream = next_stream(seed) if stream is None else _settings.integer(stream, "SR: stream")
+    return _core.ArrayRandom(seed, stream, 0)
 
 
 _NO_SEED = _core.ArrayRandom(0, 0, 0)

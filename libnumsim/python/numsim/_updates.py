@@ -8,7 +8,7 @@ import numpy as np
 
 from numsim import _core, _settings
 from numsim._arrays import F32, float32_of, matrix_shape, take, widened
-from numsim._formats import FormatLike, format as format_of
+from numsim._formats import FormatLike, format_of
 from numsim._rounding import seed_and_stream
 
 
