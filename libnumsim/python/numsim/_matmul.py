@@ -82,7 +82,7 @@ def _product(left, right, accumulate, any_operands, epilogue, context):
         epilogue,
         context,
     )
-    return library.give(library.finish(out), None)
+    return out if library is NUMPY else library.give(library.finish(out), None)
 
 
 def _warn_of_long_sums(accumulate, products):
