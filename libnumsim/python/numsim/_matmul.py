@@ -114,9 +114,14 @@ def _operand(x, name, columns):
     operand = getattr(x, "_gemm_operand", None)
     if operand is not None:
         return operand(columns)
-    _gradients.refuse_followed(x, name, "matmul")
-    taken = Taken(*x._gemm_codes(), NUMPY) if hasattr(x, "_gemm_codes") else take(x, name, True)
-    shape, library, array = taken.shape, taken.library, taken.array
+    codes = getattr(x, "_gemm_codes", None)
+    if codes is None:
+        _gradients.refuse_followed(x, name, "matmul")
+        taken = take(x, name, True)
+    else:
+        taken = Taken(*codes(), NUMPY)
+    library, array = taken.library, taken.array
+    shape = tuple(array.shape)
     if len(shape) != 2:
         raise ValueError(
             f"{name}: expected a matrix, found {len(shape)} dimensions; of stacks of matrices, "
