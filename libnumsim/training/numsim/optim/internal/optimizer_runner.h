@@ -5,6 +5,7 @@
 #include <memory>
 
 #include "numsim/backend/matrix.h"
+#include "numsim/optim/internal/optimizer_bare_drawn_kernel.h"
 #include "numsim/optim/internal/optimizer_bare_step_kernel.h"
 #include "numsim/optim/internal/optimizer_decisions.h"
 #include "numsim/optim/internal/optimizer_state_kernels.h"
