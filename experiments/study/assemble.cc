@@ -1,13 +1,13 @@
 #include "experiments/study/assemble.h"
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <limits>
 #include <sstream>
 
 #include "experiments/runner/option_names.h"
+#include "experiments/study/name_list.h"
 #include "numsim/base/nearest_name.h"
 #include "numsim/base/split_list.h"
 
@@ -40,12 +40,6 @@ const Axis* AxisOfOption(const Study& study, const std::string& name) {
     if (std::ranges::count(axis.options, name) > 0) return &axis;
   }
   return nullptr;
-}
-
-std::string NamesOf(const std::vector<Choice>& choices) {
-  std::vector<std::string> names;
-  for (const Choice& choice : choices) names.push_back(choice.name);
-  return fmt::format("{}", fmt::join(names, ", "));
 }
 
 // Adds assignments of keys, and remembers the options that made them.
@@ -131,17 +125,17 @@ void AddSetting(const Setting& setting, const Settings& settings, Assignments& a
     if (choice.name == value) return assignments.Add(choice.keys, value, setting.name);
   }
   if (setting.only_choices) {
-    throw NotOneOf("--" + setting.name, value, NamesOf(setting.choices));
+    throw NotOneOf("--" + setting.name, value, NameList(setting.choices, &Choice::name));
   }
   assignments.Add(setting.keys, value, setting.name);
 }
 
 // Returns the option of the arm's choice on the axis Axis::option_by.
 std::string OptionBy(const Study& study, const Axis& axis, const Arm& arm) {
-  const auto by = std::ranges::find(study.axes, axis.option_by, &Axis::name);
-  const std::string& name = arm.at(static_cast<size_t>(by - study.axes.begin()));
-  const auto choice = std::ranges::find(by->choices, name, &Choice::name);
-  return axis.options.at(static_cast<size_t>(choice - by->choices.begin()));
+  const size_t by = NumberOf(study, axis.option_by);
+  const std::vector<Choice>& choices = study.axes[by].choices;
+  const auto choice = std::ranges::find(choices, arm.at(by), &Choice::name);
+  return axis.options.at(static_cast<size_t>(choice - choices.begin()));
 }
 
 // Returns the option of an axis that has a value of an arm.
@@ -198,8 +192,7 @@ void AddArm(const Study& study,
       }
       if (is_named) named[key] = axis.name;
     }
-    assignments.Add(
-        choice.keys, choice.name, OptionWith(study, study.axes[i], settings, arm, choice.name));
+    assignments.Add(choice.keys, choice.name, OptionWith(study, axis, settings, arm, choice.name));
   }
 }
 

@@ -7,6 +7,7 @@
 #include <string>
 
 #include "experiments/study/assemble.h"
+#include "experiments/study/name_list.h"
 #include "numsim/base/error.h"
 #include "numsim/base/nearest_name.h"
 
@@ -33,15 +34,84 @@ class Distinct {
   std::set<std::string> names_;
 };
 
-void CheckText(const Study& study, const std::string& part, const std::string& pattern) {
-  Fill(pattern, [&](const std::string& name) {
-    std::string axes;
-    for (const Axis& axis : study.axes) {
-      if (axis.name == name) return name;
-      axes += (axes.empty() ? "" : ", ") + axis.name;
+// Throws Error unless all names of [help] and [before] are options.
+void CheckNames(const Study& study) {
+  const std::vector<OptionRow> options = OptionsOf(study);
+  for (const auto& [table, texts] : {std::pair{"help", &study.help}, {"before", &study.before}}) {
+    for (const auto& [name, text] : *texts) {
+      if (std::ranges::count(options, name, &OptionRow::name) > 0) continue;
+      const std::string list = NameList(options, &OptionRow::name);
+      throw About(study, table, NotOneOf("option", name, list).what());
     }
-    throw About(study, part, NotOneOf("axis", name, axes).what());
-  });
+  }
+}
+
+// Throws Error for a key that `numsim train` does not have, and for a value that names no option.
+class KeyChecker {
+ public:
+  explicit KeyChecker(const Study& study) : study_(study) {
+    TrainConfig config;
+    config.linear.overrides.emplace_back();
+    for (const ConfigKey& key : ConfigKeys(config)) keys_.insert(key.name);
+    for (const OptionRow& row : OptionsOf(study)) options_.insert(row.name);
+  }
+
+  void Check(const std::string& owner, const Keys& assignments) const {
+    for (const std::string& assignment : assignments) {
+      const size_t equals = std::min(assignment.find('='), assignment.size());
+      const std::string key = assignment.substr(0, equals);
+      const std::string value = assignment.substr(std::min(equals + 1, assignment.size()));
+      const bool option = value.size() < 2 || value[0] != '$' || options_.contains(value.substr(1));
+      if (keys_.contains(key) && option) continue;
+      throw About(
+          study_,
+          owner,
+          fmt::format(
+              "'{}' {}", assignment, option ? "sets no key of numsim train" : "names no option"));
+    }
+  }
+  void Check(const std::string& owner, const std::vector<Choice>& choices) const {
+    for (const Choice& choice : choices) Check(owner + " " + choice.name, choice.keys);
+  }
+
+ private:
+  const Study& study_;
+  std::set<std::string> keys_, options_;
+};
+
+// Throws Error unless an axis has an option for each choice of the axis that Axis::option_by names.
+void CheckOptionBy(const Study& study, const Axis& axis) {
+  const auto by = std::ranges::find(study.axes, axis.option_by, &Axis::name);
+  if (by != study.axes.end() && by->choices.size() == axis.options.size()) return;
+  throw About(study,
+              "axis " + axis.name,
+              fmt::format("option_by: expected an axis with as many choices as there are options, "
+                          "found '{}'",
+                          axis.option_by));
+}
+
+void CheckKeys(const Study& study) {
+  const KeyChecker checker(study);
+  for (const Setting& setting : study.settings) {
+    checker.Check(setting.name, setting.keys);
+    checker.Check(setting.name, setting.choices);
+  }
+  for (const Axis& axis : study.axes) {
+    checker.Check(axis.name, axis.choices);
+    if (!axis.option_by.empty()) CheckOptionBy(study, axis);
+  }
+}
+
+// Throws Error unless the names in braces are axes.
+void CheckText(const Study& study, const std::string& part, const std::string& pattern) {
+  try {
+    Fill(pattern, [&](const std::string& name) {
+      NumberOf(study, name);
+      return name;
+    });
+  } catch (const Error& error) {
+    throw About(study, part, error.what());
+  }
 }
 
 void CheckAxes(const Study& study) {
@@ -62,7 +132,34 @@ void CheckAxes(const Study& study) {
   }
 }
 
-// Requires Margin, the claim's own or that of all claims.
+// Throws Error unless the axes can make an arm.
+void CheckArm(const Study& study, const Picks& picks) {
+  for (const Pick& pick : picks) {
+    const Axis& axis = study.axes[NumberOf(study, pick.axis)];
+    if (!pick.of) ChoiceOf(axis, pick.name);
+  }
+}
+
+// Throws Error unless the axes can make the arms of a claim, and its kind takes their weights.
+void CheckArms(const Study& study, const ClaimRow& claim, const std::string& part) {
+  double sum = 0;
+  for (const auto& [picks, weight] : claim.arms) {
+    sum += weight;
+    try {
+      CheckArm(study, picks);
+    } catch (const Error& error) {
+      std::string arm;
+      for (const Pick& pick : picks) arm += (arm.empty() ? "" : " / ") + pick.name;
+      throw About(study, part, fmt::format("arm '{}': {}", arm, error.what()));
+    }
+  }
+  if (claim.reference && claim.arms.size() != 1) {
+    throw About(study, part, "reference: expected one arm");
+  }
+  if (claim.reference || claim.kind == ClaimKind::kDivergence || sum == 0) return;
+  throw About(study, part, fmt::format("the weights of its arms add up to {}, expected 0", sum));
+}
+
 void CheckClaim(const Study& study, const ClaimRow& claim) {
   const std::string part = "claim " + claim.name;
   const bool compares = !claim.evidence && !study.common.compare;
@@ -84,11 +181,14 @@ void CheckClaim(const Study& study, const ClaimRow& claim) {
   if (claim.arms.size() == 2 && same(claim.arms[0].first, claim.arms[1].first)) {
     throw About(study, part, "arms: both are the same");
   }
+  CheckArms(study, claim, part);
 }
 
 }  // namespace
 
 void CheckStudy(const Study& study) {
+  CheckNames(study);
+  CheckKeys(study);
   CheckAxes(study);
   CheckText(study, "label", study.label);
   CheckText(study, "arm", study.arm_text);

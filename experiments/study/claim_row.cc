@@ -6,44 +6,9 @@
 #include <utility>
 
 #include "experiments/study/study.h"
-#include "numsim/base/error.h"
-#include "numsim/base/nearest_name.h"
 
 namespace numsim::experiments::study {
 namespace {
-
-// Returns the number of an axis. Throws Error if the study has none of that name.
-size_t NumberOf(const Study& study, const std::string& axis) {
-  const auto found = std::ranges::find(study.axes, axis, &Axis::name);
-  if (found != study.axes.end()) return static_cast<size_t>(found - study.axes.begin());
-  std::string names;
-  for (const Axis& one : study.axes) names += (names.empty() ? "" : ", ") + one.name;
-  throw NotOneOf("axis", axis, names);
-}
-
-// Throws Error naming claim and arm if the axes cannot make an arm of a claim.
-void CheckArms(const Study& study, const ClaimRow& claim) {
-  double sum = 0;
-  for (const auto& [picks, weight] : claim.arms) {
-    sum += weight;
-    std::string arm;
-    for (const Pick& pick : picks) arm += (arm.empty() ? "" : " / ") + pick.name;
-    try {
-      for (const Pick& pick : picks) {
-        const Axis& axis = study.axes[NumberOf(study, pick.axis)];
-        if (!pick.of) ChoiceOf(axis, pick.name);
-      }
-    } catch (const Error& error) {
-      throw Error::Format("claim {}/{}: arm '{}': {}", study.name, claim.name, arm, error.what());
-    }
-  }
-  if (claim.reference && claim.arms.size() != 1) {
-    throw Error::Format("claim {}/{}: reference: expected one arm", study.name, claim.name);
-  }
-  if (claim.reference || claim.kind == ClaimKind::kDivergence || sum == 0) return;
-  throw Error::Format(
-      "claim {}/{}: the weights of its arms add up to {}, expected 0", study.name, claim.name, sum);
-}
 
 std::vector<ArmContrast> ContrastsOf(const Results& results, const ClaimRow& claim) {
   std::vector<ArmContrast> contrasts;
@@ -152,7 +117,6 @@ Evidence AgainstNumber(const Results& results,
 std::vector<ClaimSpec> ClaimsOf(const std::shared_ptr<const Study>& study) {
   std::vector<ClaimSpec> claims;
   for (const ClaimRow& row : study->claims) {
-    CheckArms(*study, row);
     ClaimSpec& claim = claims.emplace_back();
     claim.id = study->name + "/" + row.name;
     claim.items = row.items.empty() ? study->common.items : row.items;
@@ -160,7 +124,9 @@ std::vector<ClaimSpec> ClaimsOf(const std::shared_ptr<const Study>& study) {
     claim.kind = row.kind;
     claim.contrast = row.contrast;
     claim.side = row.side;
-    claim.margin = row.margin.value_or(study->common.margin);
+    // An exact claim is decided without a margin: it has none but its own.
+    const bool exact = row.kind == ClaimKind::kExact;
+    claim.margin = row.margin.value_or(exact ? Margin() : study->common.margin);
     claim.diverged = row.diverged.value_or(study->common.diverged);
     claim.papers_effect = row.papers_effect;
     claim.scale = row.scale.empty() ? study->common.scale : row.scale;

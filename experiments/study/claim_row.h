@@ -92,7 +92,7 @@ Evidence AgainstNumber(const Results& results,
                        const std::function<double(const Frame& run)>& outcome,
                        double reference);
 
-// Returns the claims of a study. Throws Error naming claim and arm for an arm that the axes cannot make.
+// Returns the claims of a study that CheckStudy takes.
 std::vector<ClaimSpec> ClaimsOf(const std::shared_ptr<const Study>& study);
 
 }  // namespace numsim::experiments::study

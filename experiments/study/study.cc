@@ -1,11 +1,9 @@
 #include "experiments/study/study.h"
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <memory>
-#include <set>
 #include <utility>
 
 #include "experiments/runner/option_names.h"
@@ -13,6 +11,7 @@
 #include "experiments/runner/training_of_row.h"
 #include "experiments/study/assemble.h"
 #include "experiments/study/check_study.h"
+#include "experiments/study/name_list.h"
 #include "numsim/base/error.h"
 #include "numsim/base/nearest_name.h"
 #include "numsim/train/trainer.h"
@@ -66,18 +65,6 @@ Option MakeOption(const Study& study, const OptionRow& row) {
   return option;
 }
 
-// Throws Error unless all names of [help] and [before] are options.
-void CheckNames(const Study& study, const std::vector<Option>& options) {
-  std::string names;
-  for (const Option& option : options) names += (names.empty() ? "" : ", ") + option.name;
-  for (const auto& [table, texts] : {std::pair{"help", &study.help}, {"before", &study.before}}) {
-    for (const auto& [name, text] : *texts) {
-      if (std::ranges::count(options, name, &Option::name) > 0) continue;
-      throw Error::Format("{}: {}: {}", study.name, table, NotOneOf("option", name, names).what());
-    }
-  }
-}
-
 std::vector<Option> MakeOptions(const Study& study) {
   std::vector<Option> options;
   const auto first = ValuesOfPreset(study, study.presets.front());
@@ -98,7 +85,6 @@ std::vector<Option> MakeOptions(const Study& study) {
   for (Option& option : options) {
     std::erase_if(option.others, [&](const auto& other) { return other.second == option.paper; });
   }
-  CheckNames(study, options);
   const auto of_axis = [&](const Option& option) {
     return std::ranges::any_of(study.axes, [&](const Axis& axis) {
       return std::ranges::count(axis.options, option.name) > 0;
@@ -108,63 +94,6 @@ std::vector<Option> MakeOptions(const Study& study) {
       options.begin(), options.end(), of_axis);  // what a user is likely to look for
   options.push_back(KeysOption());
   return options;
-}
-
-// Throws Error for a key that `numsim train` does not have, and for a value that names no option.
-class KeyChecker {
- public:
-  explicit KeyChecker(const Study& study) : study_(study) {
-    TrainConfig config;
-    config.linear.overrides.emplace_back();
-    for (const ConfigKey& key : ConfigKeys(config)) keys_.insert(key.name);
-    for (const OptionRow& row : OptionsOf(study)) options_.insert(row.name);
-  }
-
-  void Check(const std::string& owner, const Keys& assignments) const {
-    for (const std::string& assignment : assignments) {
-      const size_t equals = std::min(assignment.find('='), assignment.size());
-      const std::string key = assignment.substr(0, equals);
-      const std::string value = assignment.substr(std::min(equals + 1, assignment.size()));
-      const bool option = value.size() < 2 || value[0] != '$' || options_.contains(value.substr(1));
-      if (keys_.contains(key) && option) continue;
-      throw Error::Format("{}: {}: '{}' {}",
-                          study_.name,
-                          owner,
-                          assignment,
-                          option ? "sets no key of numsim train" : "names no option");
-    }
-  }
-  void Check(const std::string& owner, const std::vector<Choice>& choices) const {
-    for (const Choice& choice : choices) Check(owner + " " + choice.name, choice.keys);
-  }
-
- private:
-  const Study& study_;
-  std::set<std::string> keys_, options_;
-};
-
-// Throws Error unless an axis has an option for each choice of the axis that Axis::option_by names.
-void CheckOptionBy(const Study& study, const Axis& axis) {
-  const auto by = std::ranges::find(study.axes, axis.option_by, &Axis::name);
-  if (by != study.axes.end() && by->choices.size() == axis.options.size()) return;
-  throw Error::Format(
-      "{}: axis {}: option_by: expected an axis with as many choices as there are "
-      "options, found '{}'",
-      study.name,
-      axis.name,
-      axis.option_by);
-}
-
-void CheckKeys(const Study& study) {
-  const KeyChecker checker(study);
-  for (const Setting& setting : study.settings) {
-    checker.Check(setting.name, setting.keys);
-    checker.Check(setting.name, setting.choices);
-  }
-  for (const Axis& axis : study.axes) {
-    checker.Check(axis.name, axis.choices);
-    if (!axis.option_by.empty()) CheckOptionBy(study, axis);
-  }
 }
 
 // ---- trials
@@ -261,29 +190,6 @@ std::vector<Column> ArmColumns(const Study& study) {
   return columns;
 }
 
-std::vector<TableSpec> TablesOf(const Study& study) {
-  const std::vector<Column> arm = ArmColumns(study);
-  std::vector<Column> key = arm;
-  key.push_back({"seed", "seed of weights and batches"});
-  std::vector<TableSpec> tables;
-  for (const MeasuredTable& table : study.others.tables) {
-    tables.push_back({.name = table.name, .columns = table.columns});
-  }
-  for (const ProbeSpec& probe : study.probes) {
-    for (const MeasuredTable& table : probe.tables) {
-      tables.push_back({.name = table.name,
-                        .columns = table.of_arms ? Joined(key, table.columns) : table.columns});
-    }
-  }
-  for (const DerivedTable& table : study.derived) {
-    tables.push_back(
-        {.name = table.name,
-         .derived = true,
-         .columns = Joined(table.of_arms ? arm : std::vector<Column>(), table.columns)});
-  }
-  return tables;
-}
-
 void Derive(const Study& study, const Settings& settings, Tables& tables) {
   for (const DerivedTable& derived : study.derived) {
     tables.at(derived.name).rows = derived.rows({study, settings, tables});
@@ -356,15 +262,41 @@ std::string NameOf(const Axis& axis, const std::string& option, const std::strin
 
 }  // namespace
 
-Choice ChoiceOf(const Axis& axis, const std::string& text) {
-  std::vector<std::string> names;
-  for (const Choice& choice : axis.choices) {
-    if (choice.name == text) return choice;
-    names.push_back(choice.name);
+std::vector<TableSpec> TablesOf(const Study& study) {
+  const std::vector<Column> arm = ArmColumns(study);
+  std::vector<Column> key = arm;
+  key.push_back({"seed", "seed of weights and batches"});
+  std::vector<TableSpec> tables;
+  for (const MeasuredTable& table : study.others.tables) {
+    tables.push_back({.name = table.name, .columns = table.columns});
   }
+  for (const ProbeSpec& probe : study.probes) {
+    for (const MeasuredTable& table : probe.tables) {
+      tables.push_back({.name = table.name,
+                        .columns = table.of_arms ? Joined(key, table.columns) : table.columns});
+    }
+  }
+  for (const DerivedTable& table : study.derived) {
+    tables.push_back(
+        {.name = table.name,
+         .derived = true,
+         .columns = Joined(table.of_arms ? arm : std::vector<Column>(), table.columns)});
+  }
+  return tables;
+}
+
+size_t NumberOf(const Study& study, const std::string& axis) {
+  const auto found = std::ranges::find(study.axes, axis, &Axis::name);
+  if (found != study.axes.end()) return static_cast<size_t>(found - study.axes.begin());
+  throw NotOneOf("axis", axis, NameList(study.axes, &Axis::name));
+}
+
+Choice ChoiceOf(const Axis& axis, const std::string& text) {
+  const auto choice = std::ranges::find(axis.choices, text, &Choice::name);
+  if (choice != axis.choices.end()) return *choice;
   if (axis.joined && text.find('+') != text.npos) return JoinedChoice(axis, text);
   if (axis.other) return axis.other(text);
-  throw NotOneOf(axis.name, text, fmt::format("{}", fmt::join(names, ", ")));
+  throw NotOneOf(axis.name, text, NameList(axis.choices, &Choice::name));
 }
 
 Choice SizeChoice(const std::string& text) {
@@ -470,11 +402,7 @@ TrainConfig ConfigOf(const Study& study, const Settings& settings, const Arm& ar
 }
 
 std::string ArmText(const Study& study, const Arm& arm, const std::string& pattern) {
-  return Fill(pattern, [&](const std::string& name) {
-    const auto axis = std::ranges::find(study.axes, name, &Axis::name);
-    NUMSIM_CHECK(axis != study.axes.end(), "{}: no axis {}", study.name, name);
-    return arm.at(static_cast<size_t>(axis - study.axes.begin()));
-  });
+  return Fill(pattern, [&](const std::string& name) { return arm.at(NumberOf(study, name)); });
 }
 
 Experiment MakeExperiment(Study given) {
@@ -485,7 +413,6 @@ Experiment MakeExperiment(Study given) {
   experiment.reproduces = study->reproduces;
   experiment.description = study->description;
   experiment.options = MakeOptions(*study);
-  CheckKeys(*study);
   CheckStudy(*study);
   experiment.presets.clear();
   for (const StudyPreset& preset : study->presets) {

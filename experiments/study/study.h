@@ -160,8 +160,12 @@ struct Study {
 // Throws Error naming the claim and the arm if a claim's arm is none that the axes can make, naming
 // preset and option if a preset has an option that the study does not have, and for a choice that sets
 // no key of `numsim train`.
-Experiment MakeExperiment(Study study);
+Experiment MakeExperiment(Study given);
 
+// Returns the tables of a study, with the columns of arms and seeds, in the order of the results.
+std::vector<TableSpec> TablesOf(const Study& study);
+// Returns the number of an axis. Throws Error with the names if the study has none of that name.
+size_t NumberOf(const Study& study, const std::string& axis);
 // Returns the choice of a text on an axis, with its canonical name. Throws Error with the names.
 Choice ChoiceOf(const Axis& axis, const std::string& text);
 // Returns the choice of a size LAYERSxWIDTH.

@@ -1,14 +1,13 @@
 #include "experiments/study/study_file.h"
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <algorithm>
-#include <set>
 #include <sstream>
 
 #include "experiments/study/assemble.h"
 #include "experiments/study/lines.h"
+#include "experiments/study/name_list.h"
 #include "experiments/study/node.h"
 #include "experiments/study/outcomes.h"
 #include "experiments/study/study_texts.h"
@@ -20,16 +19,22 @@ namespace {
 
 using Words = std::map<std::string, std::string>;
 
-// Returns what a table of functions has for the name under a key. Throws Error with the nearest name.
+// Returns what a table has for a name that stands under a key. Throws Error with the nearest name.
 template <typename T>
-const T& Find(const Named<T>& table, Node& node, std::string_view key) {
-  const std::string name = node.Text(key);
+const T& FindNamed(const Named<T>& table,
+                   const std::string& name,
+                   const char* what,
+                   const Node& node,
+                   std::string_view key) {
   const auto found = table.find(name);
   if (found != table.end()) return found->second;
-  std::vector<std::string> names;
-  for (const auto& [known, value] : table) names.push_back(known);
-  const std::string list = fmt::format("{}", fmt::join(names, ", "));
-  throw node.About(key, NotOneOf("the name", name, list.empty() ? "nothing" : list).what());
+  const std::string list = NameList(table, &Named<T>::value_type::first);
+  throw node.About(key, NotOneOf(what, name, list.empty() ? "nothing" : list).what());
+}
+// Returns what a table of functions has for the name under a key.
+template <typename T>
+const T& Find(const Named<T>& table, Node& node, std::string_view key) {
+  return FindNamed(table, node.Text(key), "the name", node, key);
 }
 // Returns the same, or an empty function if there is no such key.
 template <typename T>
@@ -91,10 +96,9 @@ std::vector<Column> ReadColumns(Node& node) {
 // Returns the maker of choices that set one key of `numsim train`.
 std::function<Choice(const std::string&)> OfKey(Node& node) {
   const std::string key = node.Text("key");
-  std::vector<std::string> keys;
-  for (const ConfigKey& known : ConfigKeys({})) keys.push_back(known.name);
-  if (std::ranges::count(keys, key) == 0) {
-    const std::string near = DidYouMean(key, fmt::format("{}", fmt::join(keys, ", ")));
+  const std::vector<ConfigKey> keys = ConfigKeys({});
+  if (std::ranges::count(keys, key, &ConfigKey::name) == 0) {
+    const std::string near = DidYouMean(key, NameList(keys, &ConfigKey::name));
     throw node.About("key", fmt::format("'{}' is no key of numsim train{}", key, near));
   }
   return [=](const std::string& text) { return Choice{text, {key + "=$"}}; };
@@ -106,12 +110,12 @@ ChoiceMakers WithSizes(ChoiceMakers makers) {
   return makers;
 }
 
-Axis ReadAxis(Node& node, const Functions& functions) {
+Axis ReadAxis(Node& node, const ChoiceMakers& makers, const Functions& functions) {
   Axis axis{.name = node.Text("name"),
             .meaning = node.Has("columns") ? "" : node.Text("meaning"),
             .choices = ReadChoices(node),
             .joined = node.Flag("joined", false),
-            .other = FindIfAny(WithSizes(functions.choices), node, "other"),
+            .other = FindIfAny(makers, node, "other"),
             .options = node.Texts("options"),
             .help = node.Text("help", ""),
             .baseline = node.Text("baseline", ""),
@@ -238,7 +242,6 @@ class ClaimReader {
       claim.margin = outcome.margin;
       claim.contrast += outcome.note;
     }
-    if (claim.kind == ClaimKind::kExact) claim.margin = Margin();  // unless it gives one
     if (node.Has("margin")) claim.margin = ReadMargin(node.Table("margin"));
     if (node.Has("reference")) claim.reference = node.Number("reference", 0);
     ReadArms(node, claim);
@@ -327,15 +330,7 @@ std::vector<EndColumn> ReadEndColumns(Node& node, const Functions& functions) {
   const Named<EndColumn> all = EndColumnsOf(functions);
   std::vector<EndColumn> columns;
   for (const std::string& name : node.Texts("columns")) {
-    const auto found = all.find(name);
-    if (found == all.end()) {
-      std::vector<std::string> names;
-      for (const auto& [known, column] : all) names.push_back(known);
-      throw node.About(
-          "columns",
-          NotOneOf("the column", name, fmt::format("{}", fmt::join(names, ", "))).what());
-    }
-    columns.push_back(found->second);
+    columns.push_back(FindNamed(all, name, "the column", node, "columns"));
   }
   return columns;
 }
@@ -366,11 +361,9 @@ ProbeSpec ReadProbe(Node& node, const Functions& functions) {
 
 // Throws Error unless an axis has the name under a key, or each of the names.
 void RequireAxes(Node& node, std::string_view key, const std::vector<Axis>& axes) {
-  std::string list;
-  for (const Axis& axis : axes) list += (list.empty() ? "" : ", ") + axis.name;
   for (const std::string& name : node.Texts(key)) {
     if (std::ranges::count(axes, name, &Axis::name) > 0) continue;
-    throw node.About(key, NotOneOf("the axis", name, list).what());
+    throw node.About(key, NotOneOf("the axis", name, NameList(axes, &Axis::name)).what());
   }
 }
 
@@ -426,31 +419,15 @@ std::function<std::string(const std::string&)> PanelTitle(const std::string& pat
 
 // Throws Error unless a table of the study has the columns under these keys.
 void RequireColumns(Node& node, const Study& study, std::initializer_list<const char*> keys) {
-  Named<std::set<std::string>> tables;
-  std::set<std::string> arm;
-  for (const Axis& axis : study.axes) {
-    if (axis.columns.empty()) arm.insert(axis.name);
-    for (const Column& column : axis.columns) arm.insert(column.name);
+  Named<Named<Column>> tables;
+  for (const TableSpec& table : TablesOf(study)) {
+    Named<Column>& columns = tables[table.name];
+    for (const Column& column : table.columns) columns.emplace(column.name, column);
   }
-  const auto add = [&](const std::string& name, const std::vector<Column>& columns, bool of_arms) {
-    std::set<std::string>& all = tables[name];
-    for (const Column& column : columns) all.insert(column.name);
-    if (of_arms) all.insert(arm.begin(), arm.end());
-  };
-  for (const MeasuredTable& table : study.others.tables) add(table.name, table.columns, false);
-  for (const ProbeSpec& probe : study.probes) {
-    for (const MeasuredTable& table : probe.tables) {
-      add(table.name, table.columns, true);
-      tables[table.name].insert("seed");
-    }
-  }
-  for (const DerivedTable& table : study.derived) add(table.name, table.columns, table.of_arms);
-  const std::set<std::string>& columns = Find(tables, node, "table");
+  const Named<Column>& columns = Find(tables, node, "table");
   for (const char* const key : keys) {
     const std::string name = node.Text(key, "");
-    if (name.empty() || columns.contains(name)) continue;
-    throw node.About(
-        key, NotOneOf("the column", name, fmt::format("{}", fmt::join(columns, ", "))).what());
+    if (!name.empty()) FindNamed(columns, name, "the column", node, key);
   }
 }
 
@@ -503,18 +480,15 @@ std::function<std::string(const Settings&)> ReadScale(Node& root,
                                                       const Study& study,
                                                       const Functions& functions) {
   const std::string pattern = root.Text("scale");
-  std::string options;
-  for (const OptionRow& row : OptionsOf(study)) {
-    options += (options.empty() ? "" : ", ") + row.name;
-  }
+  const std::vector<OptionRow> options = OptionsOf(study);
   Fill(pattern, [&](const std::string& name) {
     if (name.starts_with('$')) {
       if (functions.values.contains(name.substr(1))) return name;
       throw root.About("scale", fmt::format("there is no function '{}'", name));
     }
-    const auto rows = OptionsOf(study);
-    if (std::ranges::count(rows, name, &OptionRow::name) > 0) return name;
-    throw root.About("scale", NotOneOf("the option", name, options).what());
+    if (std::ranges::count(options, name, &OptionRow::name) > 0) return name;
+    const std::string list = NameList(options, &OptionRow::name);
+    throw root.About("scale", NotOneOf("the option", name, list).what());
   });
   return [pattern, values = functions.values](const Settings& settings) {
     return Fill(pattern, [&](const std::string& name) {
@@ -579,7 +553,9 @@ Study ReadStudy(std::string_view text, std::string_view name, const Functions& f
   study.presets = ReadPresets(root);
   study.settings = ReadEach<Setting>(root, "settings", ReadSetting);
   study.before = OptionTexts(root.Table("before"));
-  study.axes = ReadEach<Axis>(root, "axes", [&](Node& node) { return ReadAxis(node, functions); });
+  const ChoiceMakers makers = WithSizes(functions.choices);
+  study.axes =
+      ReadEach<Axis>(root, "axes", [&](Node& node) { return ReadAxis(node, makers, functions); });
   ReadArmsOf(root, study);
   study.label = root.Text("label");
   study.arm_text = root.Text("arm");

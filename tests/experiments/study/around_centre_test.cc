@@ -285,7 +285,7 @@ TEST(StudyClaims, OfOneArmNeedAReferenceAndAnOutcome) {
   EXPECT_THAT(message("reference = 2\n", "arms = [\"\"]\n"),
               HasSubstr("arms: expected an even number of them, or weights"));
   EXPECT_THAT(message("reference = 2\n", "reference = 2\narms = [\"\", \"lr=1e-3\"]\n"),
-              HasSubstr("claim centred/above-2: reference: expected one arm"));
+              HasSubstr("claim above-2: reference: expected one arm"));
   EXPECT_THAT(message("outcome = \"loss\"\n", ""),
               HasSubstr("claim rate-helps: outcome: is missing"));
 }

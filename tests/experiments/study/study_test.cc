@@ -463,10 +463,10 @@ TEST(StudyClaims, WithAnArmThatNoAxisMakesAreRefused) {
   EXPECT_EQ(message({{"optimizer", "sgd"}, {"clip", "decay+clip"}}), "no error");
   EXPECT_THAT(
       message({{"optimizer", "adamv"}}),
-      HasSubstr("claim made-up/better: arm 'adamv': optimizer 'adamv' is not one of adamw, sgd; "
+      HasSubstr("made-up: claim better: arm 'adamv': optimizer 'adamv' is not one of adamw, sgd; "
                 "did you mean adamw?"));
   EXPECT_THAT(message({{"optimizer", "sgd"}, {"clip", "clip+dekay"}}),
-              HasSubstr("claim made-up/better: arm 'sgd / clip+dekay'"));
+              HasSubstr("claim better: arm 'sgd / clip+dekay'"));
   EXPECT_THAT(message({{"optimiser", "sgd"}}), HasSubstr("'optimiser' is not one of"));
   Study study = MadeUp();
   study.claims[0].arms.pop_back();
@@ -720,19 +720,27 @@ TEST(StudyFile, RefusesWhatCannotBeMeasuredOrJudged) {
 }
 
 TEST(StudyFile, RefusesLinesOfColumnsThatNoTableHas) {
-  const auto message = [](const std::string& table, const std::string& y) {
+  Functions functions;
+  functions.probes["steps"] = {.tables = {{"steps", {{"step", "one"}, {"loss", "its"}}, false}},
+                               .make = {}};
+  const auto message = [&](const std::string& table, const std::string& y) {
     const std::string figure = fmt::format(
         "\n[[figures]]\ndraw = \"lines\"\nname = \"more\"\ntitle = \"t\"\npanel = \"clip\"\nline = "
         "\"optimizer\"\nx = \"step\"\nx_label = \"x\"\ny_label = \"y\"\ntable = \"{}\"\ny = \"{}\"\n",
         table,
         y);
-    return ErrorOf([&] { MakeExperiment(ReadStudy(kMadeUp + figure, "made-up.toml", {})); });
+    const std::string probe = "\n[[probes]]\nmeasure = \"steps\"\n";
+    return ErrorOf(
+        [&] { MakeExperiment(ReadStudy(kMadeUp + probe + figure, "made-up.toml", functions)); });
   };
   EXPECT_EQ(message("curves", "loss"), "no error");
   EXPECT_EQ(message("curves", "seed"), "no error");
   EXPECT_THAT(message("curvs", "loss"), HasSubstr("did you mean curves?"));
   EXPECT_THAT(message("curves", "los"), HasSubstr("did you mean loss?"));
   EXPECT_THAT(message("outcomes", "loss"), HasSubstr("x: the column 'step' is not one of"));
+  // The table has no columns of arms.
+  EXPECT_THAT(message("steps", "loss"),
+              HasSubstr("panel: the column 'clip' is not one of loss, step"));
 }
 
 TEST(StudyFile, RefusesClaimsThatNoTestTakes) {
