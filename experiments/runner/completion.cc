@@ -27,11 +27,9 @@ constexpr const char* kFiguresNeedGnuplot =
     "The figures need gnuplot (package gnuplot-nox), which was not found; only their scripts were "
     "written. After installing it, run numsim plot {} to draw them.";
 
-std::vector<std::string> ColumnNames(const TableSpec& table) {
-  std::vector<std::string> names;
-  for (const Column& column : table.columns) names.push_back(column.name);
-  return names;
-}
+constexpr const char* kChangedClaims =
+    "the claims of the file, after trials had been measured: contrasts and margins were not all fixed "
+    "before the results.";
 
 // Returns all tables: the measured rows in the order of the trials, then the derived tables.
 Tables MakeTables(const Experiment& experiment, const Settings& settings, FinishedTrials finished) {
@@ -58,6 +56,15 @@ Tables MakeTables(const Experiment& experiment, const Settings& settings, Finish
     }
   }
   return tables;
+}
+
+// Returns the sorted digests of the claims that the file had when trials were measured.
+std::string MeasuredClaims(const FinishedTrials& finished) {
+  std::set<std::string> claims;
+  for (const auto& [index, entry] : finished) {
+    if (!entry.claims.empty()) claims.insert(entry.claims);
+  }
+  return fmt::format("{}", fmt::join(claims, ", "));
 }
 
 // Returns the sorted commits of the builds that measured the trials and of this build.
@@ -95,20 +102,13 @@ NamedTexts Versions() {
 Manifest DescribeRun(const Experiment& experiment,
                      const Settings& settings,
                      std::string commits,
+                     const std::string& measured,
                      const Command& command) {
   Manifest manifest;
   manifest.command = command.arguments;
   manifest.experiment = experiment.name;
   manifest.options = OptionTexts(settings);
-  for (const ClaimSpec& claim : experiment.claims) {
-    const bool exact = claim.kind == ClaimKind::kExact;
-    manifest.claims.emplace_back(
-        claim.id,
-        fmt::format("{}: {}{}",
-                    ToString(claim.kind),
-                    claim.contrast,
-                    exact ? "" : fmt::format("; margin {}", claim.margin.Text())));
-  }
+  manifest.claims = ClaimTexts(experiment);
   for (int k = 0; k < settings.seeds; ++k) {
     manifest.seeds.push_back(settings.seed + static_cast<uint64_t>(k));
   }
@@ -118,6 +118,10 @@ Manifest DescribeRun(const Experiment& experiment,
         fmt::format("trained elsewhere: {}, SHA-256 {}", file.name, file.sha256));
   }
   if (!settings.rows.note.empty()) manifest.policies.emplace_back("rows", settings.rows.note);
+  if (!experiment.file.sha256.empty()) {
+    manifest.policies.emplace_back(kFilePolicy, experiment.file.sha256);
+  }
+  if (!measured.empty()) manifest.policies.emplace_back(kClaimsPolicy, measured);
   manifest.git_commit = std::move(commits);
   manifest.compiler = BuildCompiler();
   manifest.build_type = BuildType();
@@ -150,6 +154,25 @@ void CheckNames(const std::vector<Figure>& figures, const std::vector<std::strin
 }
 
 }  // namespace
+
+std::vector<std::string> ColumnNames(const TableSpec& table) {
+  std::vector<std::string> names;
+  for (const Column& column : table.columns) names.push_back(column.name);
+  return names;
+}
+
+NamedTexts ClaimTexts(const Experiment& experiment) {
+  NamedTexts texts;
+  for (const ClaimSpec& claim : experiment.claims) {
+    const bool exact = claim.kind == ClaimKind::kExact;
+    texts.emplace_back(claim.id,
+                       fmt::format("{}: {}{}",
+                                   ToString(claim.kind),
+                                   claim.contrast,
+                                   exact ? "" : fmt::format("; margin {}", claim.margin.Text())));
+  }
+  return texts;
+}
 
 std::vector<Trial> ListTrials(const Experiment& experiment, const Settings& settings) {
   std::vector<Trial> trials = experiment.trials(settings);
@@ -245,6 +268,7 @@ void WriteFigures(const Experiment& experiment,
 void WriteSummary(const Experiment& experiment,
                   const Settings& settings,
                   const Tables& tables,
+                  const std::string& measured,
                   const fs::path& directory,
                   RunReport& report) {
   const std::vector<JudgedClaim> judged = Judge(experiment.claims, settings, tables);
@@ -254,7 +278,9 @@ void WriteSummary(const Experiment& experiment,
     report.outputs.emplace_back(kVerdictsFile);
   }
   const std::string notes = experiment.notes ? experiment.notes(settings, tables) : "";
-  report.summary = SummaryText(experiment, settings, judged, scale, notes);
+  const bool changed = !measured.empty() && measured != experiment.file.claims;
+  report.summary =
+      SummaryText(experiment, settings, judged, scale, notes, changed ? kChangedClaims : "");
   report.judged = judged;
   WriteFileAtomically(directory / kSummaryFile, report.summary);
   report.outputs.emplace_back(kSummaryFile);
@@ -267,6 +293,9 @@ void Complete(const Experiment& experiment,
               const Command& command,
               RunReport& report) {
   std::string commits = Commits(finished);
+  const std::string measured = MeasuredClaims(finished);
+  std::vector<OutputFile> former;
+  if (Exists(directory / kManifestFile)) former = ListedOutputs(directory);
   const Tables tables = MakeTables(experiment, settings, std::move(finished));
   // Without a manifest the directory does not look complete while its files are replaced.
   Remove(directory / kManifestFile);
@@ -276,9 +305,10 @@ void Complete(const Experiment& experiment,
     WriteCsv(directory / report.outputs.back(), tables.at(table.name));
   }
   WriteFigures(experiment, settings, tables, {}, directory, report);
-  WriteSummary(experiment, settings, tables, directory, report);
+  WriteSummary(experiment, settings, tables, measured, directory, report);
+  if (!experiment.file.sha256.empty()) RemoveFormerOutputs(former, report.outputs, directory);
 
-  Manifest manifest = DescribeRun(experiment, settings, std::move(commits), command);
+  Manifest manifest = DescribeRun(experiment, settings, std::move(commits), measured, command);
   for (const std::string& output : report.outputs) {
     manifest.outputs.push_back(DescribeOutput(directory, output));
   }

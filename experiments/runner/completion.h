@@ -50,11 +50,23 @@ void WriteFigures(const Experiment& experiment,
                   const std::filesystem::path& directory,
                   RunReport& report);
 
+// Names of policies in manifest.json that are about the file of an experiment: the SHA-256 of the file
+// that judged, and ExperimentFile::claims of those with which trials were measured, joined.
+inline constexpr const char* kFilePolicy = "study file";
+inline constexpr const char* kClaimsPolicy = "claims when measured";
+
+// Returns the claims that are judged, for the manifest: id, contrast and margin.
+NamedTexts ClaimTexts(const Experiment& experiment);
+
+// Returns the names of a table's columns.
+std::vector<std::string> ColumnNames(const TableSpec& table);
+
 // Writes verdicts and summary into `directory`. Adds these files to report.outputs and sets the
-// report's summary and claims.
+// report's summary and claims. `measured` is the text of kClaimsPolicy.
 void WriteSummary(const Experiment& experiment,
                   const Settings& settings,
                   const Tables& tables,
+                  const std::string& measured,
                   const std::filesystem::path& directory,
                   RunReport& report);
 

@@ -120,6 +120,15 @@ struct Advice {
   std::vector<std::string> claims;  // the evidence: ids of claims
 };
 
+// The file that an experiment is, unless it was compiled in. It may be corrected between the runs of one
+// result directory.
+struct ExperimentFile {
+  std::string sha256;  // of its bytes; empty: compiled in
+  std::string claims;  // SHA-256 of what it claims
+  // Throws Error unless rows of these settings follow from what the file says today.
+  std::function<void(const Settings&)> check_rows = {};
+};
+
 struct Experiment {
   std::string name;
   std::string title;  // one line for `numsim list`
@@ -163,6 +172,7 @@ struct Experiment {
   // Returns a text of results that an older numsim wrote with today's names of formats; empty: as
   // FromFormerNames of numsim/formats/format_names.h. Today's texts must not change.
   std::function<std::string(const std::string&)> from_former_names;
+  ExperimentFile file = {};
 };
 
 // Returns every experiment, in the order of `numsim list`. experiments/list.cc holds the only list.

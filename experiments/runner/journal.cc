@@ -61,6 +61,7 @@ FinishedTrial ParseLine(const std::string& line) {
   json.at("rows").get_to(finished.rows);
   finished.build = json.value("build", "");
   finished.processor = json.value("processor", "");
+  finished.claims = json.value("claims", "");
   const std::string digest = json.value(kDigest, "");
   json.erase(kDigest);
   finished.seconds = json.value(kSeconds, 0.0);
@@ -157,6 +158,7 @@ void Journal::AppendLine(const FinishedTrial& finished, bool sync) {
   json["commit"] = finished.commit;
   if (!finished.build.empty()) json["build"] = finished.build;
   if (!finished.processor.empty()) json["processor"] = finished.processor;
+  if (!finished.claims.empty()) json["claims"] = finished.claims;
   json["rows"] = finished.rows;
   std::string line;
   try {

@@ -3,7 +3,7 @@
 //
 // One line: {"point": 3, "label": "normal k=4 seed=0", "commit": "4f1c…",
 //            "build": "GNU 12.2.0 Release", "processor": "…, avx2", "rows": {"TABLE": [["cell", …], …]},
-//            "sha256": "5e8a…", "seconds": 1.25}
+//            "sha256": "5e8a…", "seconds": 1.25}; of an experiment that is a file also "claims": "90ab…"
 // The digest is that of the line without it and without the seconds: it is the same for the same
 // results.
 //
@@ -30,6 +30,8 @@ struct FinishedTrial {
   std::string processor = {};  // what measured it, with the backend; "" in such journals
   // That it took, those since its checkpoint if it continued from one; 0 in journals of older versions.
   double seconds = 0;
+  std::string claims =
+      {};  // ExperimentFile::claims at that time; "" if the experiment is compiled in
 };
 
 // Returns the name of one shard's journal: "0-of-3.jsonl".

@@ -35,6 +35,18 @@ bool Has(const Experiment& experiment, const std::string& option) {
   });
 }
 
+// Returns the options that may set a configuration key, the likeliest first: "lr" for
+// "schedule.peak", "weight-decay" for "optimizer.weight_decay".
+std::vector<std::string> OptionsForKey(std::string_view key) {
+  std::string name(key.substr(key.find('.') + 1));
+  std::replace(name.begin(), name.end(), '_', '-');
+  std::vector<std::string> options = {std::move(name)};
+  for (const auto& [other_key, option] : kOtherNames) {
+    if (other_key == key) options.emplace_back(option);
+  }
+  return options;
+}
+
 // Returns the option that a name or a configuration key means; "" if there is none.
 std::string OptionOf(const Experiment& experiment, std::string_view name) {
   if (Has(experiment, std::string(name))) return std::string(name);
@@ -53,16 +65,6 @@ void AddKey(const std::string& assignment, std::string& keys) {
 }
 
 }  // namespace
-
-std::vector<std::string> OptionsForKey(std::string_view key) {
-  std::string name(key.substr(key.find('.') + 1));
-  std::replace(name.begin(), name.end(), '_', '-');
-  std::vector<std::string> options = {std::move(name)};
-  for (const auto& [other_key, option] : kOtherNames) {
-    if (other_key == key) options.emplace_back(option);
-  }
-  return options;
-}
 
 std::string ResolveOption(const Experiment& experiment, std::string_view name) {
   std::string known = OptionOf(experiment, name);

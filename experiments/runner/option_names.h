@@ -10,10 +10,6 @@
 
 namespace numsim::experiments {
 
-// Returns the options that may set a configuration key, the likeliest first: "lr" for
-// "schedule.peak", "weight-decay" for "optimizer.weight_decay".
-std::vector<std::string> OptionsForKey(std::string_view key);
-
 // The option of experiments that train models which takes configuration keys without an option of
 // their own: "KEY=VALUE", separated by ';'.
 inline constexpr std::string_view kKeysOption = "keys";

@@ -57,6 +57,9 @@ Table ReadTable(const TableSpec& spec,
   return table;
 }
 
+// Returns true for an experiment that may have been corrected since the results were written.
+bool IsFile(const Experiment& experiment) { return !experiment.file.sha256.empty(); }
+
 // Gives the cells of a table of an older numsim today's names of formats.
 void ReplaceFormerNames(const Experiment& experiment, Table& table) {
   for (Row& row : table.rows) {
@@ -97,8 +100,19 @@ void CheckSettings(const StoredSettings& stored,
       "{}: one of these files has been changed: {}", directory.string(), difference);
 }
 
-// Replaces the manifest's list of outputs; the rest still describes the run of the CSV files.
-void UpdateManifest(const fs::path& directory, std::vector<std::string> outputs) {
+// Returns the manifest's text of kClaimsPolicy; "" if it has none.
+std::string MeasuredClaims(const fs::path& directory) {
+  const auto manifest = nlohmann::json::parse(ReadText(directory / kManifestFile));
+  const nlohmann::json claims =
+      manifest.value(nlohmann::json::json_pointer("/policies") / kClaimsPolicy, nlohmann::json());
+  return claims.is_string() ? claims.get<std::string>() : "";
+}
+
+// Replaces the manifest's list of outputs and, of an experiment that is a file, what that says; the rest
+// still describes the run of the CSV files.
+void UpdateManifest(const Experiment& experiment,
+                    const fs::path& directory,
+                    std::vector<std::string> outputs) {
   outputs.emplace_back(kSettingsFile);
   const fs::path path = directory / kManifestFile;
   auto manifest = nlohmann::ordered_json::parse(ReadText(path));  // ListedOutputs has read it.
@@ -108,7 +122,49 @@ void UpdateManifest(const fs::path& directory, std::vector<std::string> outputs)
     list.push_back({{"path", output.path}, {"bytes", output.bytes}, {"sha256", output.sha256}});
   }
   manifest["outputs"] = list;
+  if (IsFile(experiment)) {
+    manifest["policies"][kFilePolicy] = experiment.file.sha256;
+    manifest["claims"] = nlohmann::ordered_json::object();
+    for (const auto& [id, text] : ClaimTexts(experiment)) manifest["claims"][id] = text;
+  }
   WriteFileAtomically(path, manifest.dump(2) + "\n");
+}
+
+// Reads the tables and adds their files to report.outputs. Derived tables of an experiment that is a file
+// are computed again, as it says today.
+Tables ReadTables(const Experiment& experiment,
+                  const StoredSettings& stored,
+                  const std::vector<OutputFile>& listed,
+                  const fs::path& directory,
+                  RunReport& report) {
+  Tables tables;
+  const bool derives = IsFile(experiment);
+  for (const TableSpec& spec : experiment.tables) {
+    if (derives) tables[spec.name].columns = ColumnNames(spec);
+    if (derives && spec.derived) continue;
+    // --rows may not have given it.
+    const bool is_listed = std::any_of(listed.begin(), listed.end(), [&](const OutputFile& output) {
+      return output.path == spec.name + ".csv";
+    });
+    if (!stored.settings.rows.files.empty() && !is_listed) continue;
+    tables[spec.name] = ReadTable(spec, listed, directory);
+    if (stored.former_names) ReplaceFormerNames(experiment, tables[spec.name]);
+    report.outputs.push_back(spec.name + ".csv");
+  }
+  if (derives) experiment.derive(stored.settings, tables);
+  AddNotGiven(experiment, stored.settings, tables);
+  return tables;
+}
+
+void WriteDerived(const Experiment& experiment,
+                  const Tables& tables,
+                  const fs::path& directory,
+                  RunReport& report) {
+  for (const TableSpec& spec : experiment.tables) {
+    if (!spec.derived || tables.not_given.contains(spec.name)) continue;
+    report.outputs.push_back(spec.name + ".csv");
+    WriteCsv(directory / report.outputs.back(), tables.at(spec.name));
+  }
 }
 
 }  // namespace
@@ -123,30 +179,22 @@ RunReport Redraw(const Experiment& experiment, const fs::path& directory, const 
   }
 
   RunReport report;
-  Tables tables;
   const std::vector<OutputFile> listed = ListedOutputs(directory);
   CheckSettings(ReadSettings(directory / kSettingsFile), listed, directory);
   stored.settings.seeds = std::max(stored.settings.seeds, SeedsOfResults(directory));
-  for (const TableSpec& spec : experiment.tables) {
-    // --rows may not have given it.
-    const bool is_listed = std::any_of(listed.begin(), listed.end(), [&](const OutputFile& output) {
-      return output.path == spec.name + ".csv";
-    });
-    if (!stored.settings.rows.files.empty() && !is_listed) continue;
-    tables[spec.name] = ReadTable(spec, listed, directory);
-    if (stored.former_names) ReplaceFormerNames(experiment, tables[spec.name]);
-    report.outputs.push_back(spec.name + ".csv");
-  }
-  AddNotGiven(experiment, stored.settings, tables);
+  if (IsFile(experiment)) experiment.file.check_rows(stored.settings);
+  const Tables tables = ReadTables(experiment, stored, listed, directory, report);
   if (!drawing.out.empty()) {
     report.outputs.clear();
     MakeDirectory(drawing.out);
     WriteFigures(experiment, stored.settings, tables, drawing, drawing.out, report);
     return report;
   }
+  if (IsFile(experiment)) WriteDerived(experiment, tables, directory, report);
   WriteFigures(experiment, stored.settings, tables, drawing, directory, report);
-  WriteSummary(experiment, stored.settings, tables, directory, report);
-  UpdateManifest(directory, report.outputs);
+  WriteSummary(experiment, stored.settings, tables, MeasuredClaims(directory), directory, report);
+  if (IsFile(experiment)) RemoveFormerOutputs(listed, report.outputs, directory);
+  UpdateManifest(experiment, directory, report.outputs);
   report.outputs.emplace_back(kManifestFile);
   return report;
 }

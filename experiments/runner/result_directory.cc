@@ -100,6 +100,11 @@ void CheckEntry(const Experiment& experiment,
       "{}: made by another version of {}: {}; use another --out", place, experiment.name, reason);
 }
 
+// Returns true for a file of the directory itself, whatever paths a manifest lists, but its settings.
+bool IsOwnOutput(const OutputFile& output) {
+  return fs::path(output.path).filename() == output.path && output.path != kSettingsFile;
+}
+
 // Returns the name of a file of a run other than its settings; "" if there is none.
 std::string FirstFileOf(const Experiment& experiment, const fs::path& directory) {
   std::vector<std::string> names = {std::string(kManifestFile), std::string(kSummaryFile)};
@@ -222,7 +227,8 @@ std::vector<size_t> AddFinishedTrials(const Experiment& experiment,
                          std::move(entry.build),
                          std::move(entry.processor),
                          entry.seconds,
-                         journal};
+                         journal,
+                         std::move(entry.claims)};
       } else if (!SameResults(experiment, known->second.rows, entry.rows)) {
         throw Error::Format("{}:{}: the rows of trial \"{}\" differ from those in {}",
                             journal.string(),
@@ -258,13 +264,24 @@ void RemoveOutputs(const Experiment& experiment, const fs::path& directory) {
   for (const TableSpec& table : experiment.tables) names.push_back(table.name + ".csv");
   if (Exists(directory / kManifestFile)) {
     for (const OutputFile& output : ListedOutputs(directory)) {
-      // Only files of this directory itself, whatever paths the manifest lists.
-      const bool is_plain = fs::path(output.path).filename() == output.path;
-      if (is_plain && output.path != kSettingsFile) names.push_back(output.path);
+      if (IsOwnOutput(output)) names.push_back(output.path);
     }
   }
   Remove(directory / kManifestFile);
   for (const std::string& name : names) Remove(directory / name);
+}
+
+void RemoveFormerOutputs(const std::vector<OutputFile>& listed,
+                         const std::vector<std::string>& outputs,
+                         const fs::path& directory) {
+  for (const OutputFile& output : listed) {
+    const auto same = [&](const std::string& name) {
+      return fs::path(name).stem() == fs::path(output.path).stem();
+    };
+    if (IsOwnOutput(output) && std::none_of(outputs.begin(), outputs.end(), same)) {
+      Remove(directory / output.path);
+    }
+  }
 }
 
 void RemoveJournals(const fs::path& directory) {

@@ -32,6 +32,7 @@ struct FinishedRows {
   std::string commit, build, processor;
   double seconds = 0;
   std::filesystem::path journal;
+  std::string claims = {};
 };
 
 // Finished rows by index of the trial.
@@ -88,6 +89,12 @@ std::vector<OutputFile> ListedOutputs(const std::filesystem::path& directory);
 
 // Removes the outputs, manifest.json first: without it the directory does not look complete.
 void RemoveOutputs(const Experiment& experiment, const std::filesystem::path& directory);
+
+// Removes outputs that the manifest lists and that results written since do not have: files of tables and
+// figures whose names are not among `outputs`.
+void RemoveFormerOutputs(const std::vector<OutputFile>& listed,
+                         const std::vector<std::string>& outputs,
+                         const std::filesystem::path& directory);
 
 // Removes every journal.
 void RemoveJournals(const std::filesystem::path& directory);

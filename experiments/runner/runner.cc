@@ -190,7 +190,8 @@ bool Measure(const Task& task, size_t index, Journal& journal) {
                   std::move(*rows),
                   BuildText(),
                   ProcessorText(),
-                  seconds});
+                  seconds,
+                  task.experiment.file.claims});
   RemoveCheckpoints(task.options.out / kJournalFolder, [=](size_t t) { return t == index; });
   return true;
 }

@@ -126,11 +126,13 @@ RunReport Redraw(const Experiment& experiment,
 // Redraws the results of the experiment that settings.json names.
 RunReport Redraw(const std::filesystem::path& directory, const Drawing& drawing = {});
 
-// Returns the text of summary.txt: settings, then claims with results and verdicts, then notes.
+// Returns the text of summary.txt: settings, then claims with results and verdicts, then notes. `changed`
+// says what was changed after trials had been measured; "": nothing.
 std::string SummaryText(const Experiment& experiment,
                         const Settings& settings,
                         const std::vector<JudgedClaim>& judged,
                         std::string_view scale,
-                        std::string_view notes);
+                        std::string_view notes,
+                        std::string_view changed = {});
 
 }  // namespace numsim::experiments

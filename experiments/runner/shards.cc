@@ -110,7 +110,8 @@ void CopyTrials(const Experiment& experiment,
                    entry.rows,
                    entry.build,
                    entry.processor,
-                   entry.seconds});
+                   entry.seconds,
+                   entry.claims});
   }
   journal.Sync();
   fs::rename(copy, path, status);

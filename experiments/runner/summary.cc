@@ -80,7 +80,8 @@ std::string SummaryText(const Experiment& experiment,
                         const Settings& settings,
                         const std::vector<JudgedClaim>& judged,
                         std::string_view scale,
-                        std::string_view notes) {
+                        std::string_view notes,
+                        std::string_view changed) {
   std::string text = Wrap("", fmt::format("{}: {}", experiment.name, experiment.title));
   if (!experiment.reproduces.empty()) text += Wrap("Reproduces: ", experiment.reproduces);
   text += Wrap("Settings:   ", SettingsText(experiment, settings));
@@ -96,6 +97,7 @@ std::string SummaryText(const Experiment& experiment,
     if (!table.timed) continue;
     text += Wrap("Times:      ", fmt::format("only in {}.csv. {}", table.name, kTimedNote));
   }
+  if (!changed.empty()) text += Wrap("Changed:    ", changed);
   const std::string deviations = DeviationsText(experiment.paper_settings, settings);
   if (!deviations.empty()) text += Wrap("Deviations: ", deviations);
   for (const JudgedClaim& claim : judged) {

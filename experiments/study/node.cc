@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "experiments/study/name_list.h"
 #include "numsim/base/nearest_name.h"
 #include "numsim/config/toml_document.h"
 
@@ -24,6 +25,25 @@ std::string Replaced(std::string text, const std::map<std::string, std::string>&
     }
   }
   return text;
+}
+
+std::string TomlOf(const ConfigValue& value) {
+  switch (value.kind) {
+    case Kind::kFlag:
+      return FlagText(value.flag);
+    case Kind::kWhole:
+      return fmt::format("{}", value.whole);
+    case Kind::kReal:
+      return RealText(value.real);
+    case Kind::kText:
+      return QuotedText(value.text);
+    case Kind::kArray:
+      return fmt::format("[{}]", NameList(value.elements, TomlOf));
+    case Kind::kDate:
+    case Kind::kTable:
+      break;
+  }
+  return "";  // no key takes a date
 }
 
 }  // namespace
@@ -143,6 +163,8 @@ std::string Node::OptionText() const {
       throw About(key_, "expected a text, a whole number or a flag; write other numbers in quotes");
   }
 }
+
+std::string Node::ValueText() const { return TomlOf(value_); }
 
 std::pair<std::vector<double>, bool> Node::Numbers(std::string_view key) {
   Node& child = Need(key);

@@ -36,6 +36,8 @@ class Node {
   // Returns a value as the text of an option: a text, a whole number or a flag. A real number is refused,
   // because its text is not known.
   std::string OptionText() const;
+  // Returns a value as TOML, the same for all ways to write it. A table has none.
+  std::string ValueText() const;
   // Returns an array of numbers, and whether all were written as whole ones.
   std::pair<std::vector<double>, bool> Numbers(std::string_view key);
 

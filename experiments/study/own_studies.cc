@@ -7,6 +7,7 @@
 #include <string>
 #include <utility>
 
+#include "experiments/study/study_digest.h"
 #include "experiments/study/study_file.h"
 #include "numsim/base/error.h"
 #include "numsim/base/printable.h"
@@ -19,7 +20,7 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr uint64_t kMostBytes = 1 << 20;
-constexpr const char* kFileOption = "study-file";
+constexpr const char* kRowsOption = "study-rows";
 
 std::vector<fs::path> FilesOf(std::string_view paths) {
   std::vector<fs::path> files;
@@ -52,13 +53,15 @@ void CheckName(const std::string& name, const fs::path& file) {
       "{}: name '{}': expected small letters, digits and '-'", file.string(), Printable(name));
 }
 
-void RequireFile(const Settings& settings, const fs::path& file, const std::string& digest) {
-  if (settings.Get(kFileOption) == digest) return;
-  throw Error::Format("--{} {}: the SHA-256 of {} is {}",
-                      kFileOption,
-                      Printable(settings.Get(kFileOption)),
-                      file.string(),
-                      digest);
+// Throws Error if the rows of the settings follow from another file.
+void RequireRows(const Settings& settings, const fs::path& file, const std::string& digest) {
+  if (settings.Get(kRowsOption) == digest) return;
+  throw Error::Format(
+      "--{} {}: the rows of {} are others, with SHA-256 {}: it has other axes, settings, keys or probes",
+      kRowsOption,
+      Printable(settings.Get(kRowsOption)),
+      file.string(),
+      digest);
 }
 
 Experiment Read(const fs::path& file) {
@@ -74,21 +77,23 @@ Experiment Read(const fs::path& file) {
   } catch (const Error& error) {
     throw Error::Format("{}: {}", file.string(), error.what());
   }
-  const std::string digest = Sha256OfText(text);
+  const Node root = Node::Read(text, file.string());
+  experiment.file = {.sha256 = Sha256OfText(text), .claims = DigestOfClaims(root)};
+  const std::string digest = DigestOfRows(root);
   experiment.options.push_back(
-      {.name = kFileOption,
+      {.name = kRowsOption,
        .quick = digest,
        .paper = digest,
        .help =
-           "SHA-256 of the study's file; not to be given: results of another file are not continued"});
-  experiment.trials = [=, trials = experiment.trials](const Settings& settings) {
-    RequireFile(settings, file, digest);
-    return trials(settings);
+           "SHA-256 of what rows follow from in the study's file; not to be given: results of another "
+           "one are not continued"});
+  experiment.file.check_rows = [=](const Settings& settings) {
+    RequireRows(settings, file, digest);
   };
-  // Nor are results judged or drawn by another file.
-  experiment.derive = [=, derive = experiment.derive](const Settings& settings, Tables& tables) {
-    RequireFile(settings, file, digest);
-    derive(settings, tables);
+  experiment.trials = [check = experiment.file.check_rows,
+                       trials = experiment.trials](const Settings& settings) {
+    check(settings);
+    return trials(settings);
   };
   return experiment;
 }

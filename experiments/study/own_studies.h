@@ -12,7 +12,8 @@ namespace numsim::experiments::study {
 inline constexpr const char* kOwnStudies = "NUMSIM_STUDIES";
 
 // Returns the studies of `paths`, in their order, those of a folder by their names. A study has the option
-// study-file, whose value is the SHA-256 of its file, so that results of another file are never continued.
+// study-rows, whose value is the SHA-256 of what rows follow from in its file, so that rows of others are
+// never continued, judged or drawn.
 // Throws Error naming the file for one that cannot be read or is no study, and for a name that is taken.
 std::vector<Experiment> OwnStudies(std::string_view paths, const std::vector<Experiment>& known);
 

@@ -5,6 +5,8 @@
 #include <filesystem>
 #include <fstream>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "tests/apps/program.h"
 
@@ -15,19 +17,23 @@ using ::testing::HasSubstr;
 
 class OwnStudies : public ProgramTest {
  protected:
-  // Copies the example into the test's directory, with one text replaced.
-  void Write(const std::string& text = "", const std::string& by = "") {
+  using Changes = std::vector<std::pair<std::string, std::string>>;
+  // Copies the example into the test's directory, with texts replaced.
+  void Write(const Changes& changes = {}) {
     const std::filesystem::path root = std::getenv("NUMSIM_SOURCE_DIR");
-    std::ifstream example(root / "docs/examples/study/warm-up.toml");
-    std::string file{std::istreambuf_iterator<char>(example), {}};
+    std::string file = Text(root / "docs/examples/study/warm-up.toml");
     ASSERT_FALSE(file.empty());
-    if (!text.empty()) {
+    for (const auto& [text, by] : changes) {
       const size_t at = file.find(text);
       ASSERT_NE(at, file.npos) << text;
       file.replace(at, text.size(), by);
     }
     std::filesystem::create_directories(Path("studies"));
     std::ofstream(Path("studies/warm-up.toml")) << file;
+  }
+  static std::string Text(const std::filesystem::path& path) {
+    std::ifstream file(path);
+    return {std::istreambuf_iterator<char>(file), {}};
   }
   Outcome Run(const std::string& words) { return Numsim(words, {{"NUMSIM_STUDIES", "studies"}}); }
   std::string Error() {
@@ -60,9 +66,7 @@ TEST_F(OwnStudies, AreRunByTheTasksOfASweep) {
   const std::string sweep = "sweep" + std::string(kTiny).substr(3) + " --local 1 --tasks 2";
   ASSERT_EQ(Run(sweep).exit_code, 0);
   EXPECT_TRUE(std::filesystem::exists(Path("out/final.csv")));
-  std::ifstream task(Path("out/sweep/task.sh"));
-  EXPECT_THAT(std::string(std::istreambuf_iterator<char>(task), {}),
-              HasSubstr("env NUMSIM_STUDIES=studies "));
+  EXPECT_THAT(Text(Path("out/sweep/task.sh")), HasSubstr("env NUMSIM_STUDIES=studies "));
 }
 
 TEST_F(OwnStudies, GiveTheFileOfATrialThatTrainRepeats) {
@@ -72,32 +76,65 @@ TEST_F(OwnStudies, GiveTheFileOfATrialThatTrainRepeats) {
   EXPECT_THAT(trial.out, HasSubstr("warmup = 0"));
 }
 
-TEST_F(OwnStudies, AreNotContinuedWithAnotherFile) {
+// A corrected figure, table or claim costs no training.
+TEST_F(OwnStudies, KeepTheirRowsWhereTheFileIsCorrected) {
   Write();
   ASSERT_EQ(Run(kTiny).exit_code, 0);
+  const std::string journal = Text(Path("out/journal/0-of-1.jsonl"));
+  ASSERT_FALSE(journal.empty());
+  Write({{"name = \"warm-up-loss\"", "name = \"losses\""},
+         {"meaning = \"valid_loss minus", "meaning = \"the mean valid_loss minus"}});
+  const Outcome drawn = Run("plot out");
+  ASSERT_EQ(drawn.exit_code, 0) << drawn.err;
+  EXPECT_TRUE(std::filesystem::exists(Path("out/losses.gp")));
+  EXPECT_FALSE(std::filesystem::exists(Path("out/warm-up-loss.gp")));
+  EXPECT_THAT(Text(Path("out/summary.txt")), Not(HasSubstr("Changed:")));
+
+  const Changes corrected = {
+      {"name = \"gap\"", "name = \"distance\""},
+      {"side = -1", "side = 1\nmargin = { value = 9, unit = \"\", reason = \"\" }"}};
+  Write(corrected);
+  ASSERT_EQ(Run("plot out").exit_code, 0);
+  EXPECT_THAT(Text(Path("out/outcomes.csv")), HasSubstr(",distance,"));
+  EXPECT_THAT(Text(Path("out/verdicts.csv")), HasSubstr(",9,"));
+  EXPECT_THAT(Text(Path("out/summary.txt")), HasSubstr("Changed:    the claims"));
+  EXPECT_THAT(Text(Path("out/manifest.json")), HasSubstr("margin 9"));
+  ASSERT_EQ(Run("plot out").exit_code, 0);
+
   std::filesystem::remove(Path("out/manifest.json"));
-  Write("Takes the first", "Takes all the first");
   const Outcome resumed = Run(std::string(kTiny) + " --resume");
-  EXPECT_EQ(resumed.exit_code, 2);
-  EXPECT_THAT(resumed.err, HasSubstr("study-file"));
+  ASSERT_EQ(resumed.exit_code, 0) << resumed.err;
+  EXPECT_THAT(Text(Path("out/summary.txt")), HasSubstr("Changed:    the claims"));
+  EXPECT_EQ(Text(Path("out/journal/0-of-1.jsonl")), journal);
+}
+
+TEST_F(OwnStudies, AreNotContinuedWhereOtherRowsFollow) {
+  Write();
+  ASSERT_EQ(Run(kTiny).exit_code, 0);
+  Write({{"key = \"schedule.warmup\"", "key = \"optimizer.weight_decay\""}});
   const Outcome drawn = Run("plot out");
   EXPECT_EQ(drawn.exit_code, 2);
-  const Outcome given = Run(std::string(kTiny) + " --study-file 0");
+  EXPECT_THAT(drawn.err, HasSubstr("the rows of studies/warm-up.toml are others"));
+  std::filesystem::remove(Path("out/manifest.json"));
+  const Outcome resumed = Run(std::string(kTiny) + " --resume");
+  EXPECT_EQ(resumed.exit_code, 2);
+  EXPECT_THAT(resumed.err, HasSubstr("study-rows"));
+  const Outcome given = Run(std::string(kTiny) + " --study-rows 0");
   EXPECT_EQ(given.exit_code, 2);
-  EXPECT_THAT(given.err, HasSubstr("the SHA-256 of studies/warm-up.toml is"));
+  EXPECT_THAT(given.err, HasSubstr("--study-rows 0: the rows of studies/warm-up.toml are others"));
 }
 
 TEST_F(OwnStudies, ThatAreWrongAreErrorsWithFileAndLine) {
-  Write("side = -1", "sidee = -1");
+  Write({{"side = -1", "sidee = -1"}});
   EXPECT_THAT(Error(), HasSubstr("studies/warm-up.toml:"));
   EXPECT_THAT(Error(), HasSubstr("sidee: is no key here; did you mean side?"));
-  Write("name = \"warm-up\"", "name = \"Warm up\"");
+  Write({{"name = \"warm-up\"", "name = \"Warm up\""}});
   EXPECT_THAT(Error(), HasSubstr("expected small letters"));
-  Write("name = \"warm-up\"", "name = \"loss-spikes\"");
+  Write({{"name = \"warm-up\"", "name = \"loss-spikes\""}});
   EXPECT_THAT(Error(), HasSubstr("there already is an experiment loss-spikes"));
-  Write("key = \"schedule.warmup\"", "key = \"schedule.warmap\"");
+  Write({{"key = \"schedule.warmup\"", "key = \"schedule.warmap\""}});
   EXPECT_THAT(Error(), HasSubstr("is no key of numsim train; did you mean schedule.warmup?"));
-  Write("keys = [\"data.size=$\"]", "keys = [\"data.sise=$\"]");
+  Write({{"keys = [\"data.size=$\"]", "keys = [\"data.sise=$\"]"}});
   EXPECT_THAT(Error(),
               HasSubstr("studies/warm-up.toml: warm-up: text-size: 'data.sise=$' sets no key"));
   const Outcome none = Numsim("list", {{"NUMSIM_STUDIES", "no-such.toml"}});

@@ -67,6 +67,20 @@ TEST_F(JournalTest, ReadsBackWhatWasAppended) {
   }
 }
 
+TEST_F(JournalTest, HasTheClaimsThatTheFileOfAnExperimentMade) {
+  FinishedTrial of_file = Entry(1);
+  of_file.claims = "90ab";
+  {
+    Journal journal(path_);
+    journal.Append(Entry(0));
+    journal.Append(of_file);
+  }
+  const std::vector<FinishedTrial> trials = ReadJournal(path_);
+  ASSERT_EQ(trials.size(), 2u);
+  EXPECT_EQ(trials[0].claims, "");
+  EXPECT_EQ(trials[1].claims, "90ab");
+}
+
 // Runs of the same results differ in nothing else.
 TEST_F(JournalTest, SecondsAreKeptOutsideOfTheDigest) {
   FinishedTrial slow = Entry(0);

@@ -17,6 +17,7 @@
 #include "experiments/study/assemble.h"
 #include "experiments/study/lines.h"
 #include "experiments/study/outcomes.h"
+#include "experiments/study/study_digest.h"
 #include "experiments/study/study_file.h"
 #include "numsim/train/run.h"
 #include "tests/experiments/golden_run.h"
@@ -600,7 +601,8 @@ TEST(StudyTrials, OfAllStudiesAreRepeatedByNumsimTrain) {
       tiny["optimizer-beta2"] = "";
     }
     std::vector<std::string> assignments;
-    for (const auto& [option, value] : tiny) assignments.push_back(option + "=" + value);
+    for (const auto& [option, value] : tiny)
+      assignments.push_back(fmt::format("{}={}", option, value));
     const int seeds = FindPreset(experiment, "quick").seeds;
     const Settings settings = MakeSettings(experiment, "quick", 0, seeds, tiny);
     const std::vector<Trial> trials = experiment.trials(settings);
@@ -823,6 +825,55 @@ TEST(StudyFile, CallsTheFunctionsThatItNames) {
   const Results results{study, settings, tables};
   EXPECT_EQ(results.ArmOf(study.claims[0].arms[0].first), (Arm{"sgd", "none"}));
   EXPECT_EQ(study.derived.back().rows(results).size(), 2u);
+}
+
+// ---- digests
+
+// Returns which digests of the file another text in it changes: those of rows, claims or both.
+std::string ChangedBy(const std::string& text, const std::string& by) {
+  const Node before = Node::Read(kMadeUp, "a.toml");
+  const Node after = Node::Read(Changed(kMadeUp, text, by), "b.toml");
+  return std::string(DigestOfRows(before) == DigestOfRows(after) ? "" : "rows") +
+         (DigestOfClaims(before) == DigestOfClaims(after) ? "" : "claims");
+}
+
+TEST(StudyDigest, OfRowsChangesWithWhatDeterminesThem) {
+  EXPECT_EQ(ChangedBy("tensors_every = 5", "tensors_every = 6"), "rows");
+  EXPECT_EQ(ChangedBy("optimizer.clip_norm=$norm", "optimizer.clip_norm=2"), "rows");
+  EXPECT_EQ(ChangedBy("{ name = \"sgd\"", "{ name = \"sgdm\""), "rows");
+  EXPECT_EQ(ChangedBy("baseline = \"none\"", "baseline = \"clip\""), "rows");
+  EXPECT_EQ(ChangedBy("label = \"{clip}", "label = \"{clip},"), "rows");
+  EXPECT_EQ(ChangedBy("\"start_loss\", ", ""), "rows");
+  EXPECT_EQ(ChangedBy("models = [\"clip\", \"vit\"", "models = [\"vit\", \"clip\""), "rows");
+  // An option of which the key is another, or which sets its keys earlier.
+  EXPECT_EQ(ChangedBy("study.norm = \"0.5\"", "study.nrm = \"0.5\""), "rows");
+  EXPECT_EQ(ChangedBy("study.norm = \"0.5\"\nstudy.model = \"vit\"",
+                      "study.model = \"vit\"\nstudy.norm = \"0.5\""),
+            "rows");
+}
+
+TEST(StudyDigest, OfClaimsChangesWithWhatJudges) {
+  EXPECT_EQ(ChangedBy("side = -1", "side = 1"), "claims");
+  EXPECT_EQ(ChangedBy("margin.loss = \"nats\"", "margin.loss = \"bits\""), "claims");
+  EXPECT_EQ(ChangedBy("column = \"valid_loss\"", "column = \"start_loss\""), "claims");
+  EXPECT_EQ(ChangedBy("runs = \"final\"", "runs = \"curves\""), "claims");
+}
+
+TEST(StudyDigest, IsTheSameForOtherTextsFiguresAndPresets) {
+  EXPECT_EQ(ChangedBy("title = \"a study", "title = \"the study"), "");
+  EXPECT_EQ(ChangedBy("title = \"Gaps\"", "title = \"Distances\""), "");
+  EXPECT_EQ(ChangedBy("along = \"optimizer\"", "along = \"clip\""), "");
+  EXPECT_EQ(ChangedBy("baseline_of = [\"optimizer\"]", "baseline_of = [\"clip\"]"), "");
+  EXPECT_EQ(ChangedBy("help = \"largest norm\"", "help = \"the largest norm\""), "");
+  EXPECT_EQ(ChangedBy("limits = [0.25, 4.0]", "limits = [0.25, 8.0]"), "");
+  EXPECT_EQ(ChangedBy("meaning = \"kind\"", "meaning = \"its kind\""), "");
+  EXPECT_EQ(ChangedBy("peak = \"2e-2\"", "peak = \"3e-2\""), "");
+  EXPECT_EQ(ChangedBy("seeds = 3", "seeds = 4"), "");
+  // The same file, written in another way.
+  EXPECT_EQ(ChangedBy("[fixed]\ntelemetry.tensors_every = 5\n",
+                      "# a comment\n[fixed.telemetry]\ntensors_every = 0x5\n"),
+            "");
+  EXPECT_EQ(ChangedBy("joined = true\nchoices", "joined  =  true\n\nchoices"), "");
 }
 
 }  // namespace
