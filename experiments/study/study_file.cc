@@ -6,6 +6,7 @@
 #include <sstream>
 
 #include "experiments/study/assemble.h"
+#include "experiments/study/dots.h"
 #include "experiments/study/lines.h"
 #include "experiments/study/name_list.h"
 #include "experiments/study/node.h"
@@ -431,46 +432,86 @@ void RequireColumns(Node& node, const Study& study, std::initializer_list<const 
   }
 }
 
+// Throws Error if dots of several arms would lie in one row.
+void RequireOneArm(Node& node, const Study& study) {
+  if (study.centre) return;
+  const std::string table = node.Text("table");
+  const std::vector<TableSpec> tables = TablesOf(study);
+  const auto spec = std::ranges::find(tables, table, &TableSpec::name);
+  for (const Axis& axis : study.axes) {
+    const bool differs = std::ranges::count(spec->columns, axis.name, &Column::name) > 0;
+    const auto shows = [&](const char* key) { return node.Text(key, "") == axis.name; };
+    if (!differs || shows("along") || shows("line") || shows("panel")) continue;
+    throw node.About(
+        "along",
+        fmt::format("{} also has rows for each {}: name it as line or panel", table, axis.name));
+  }
+}
+
+std::function<Figure(const Results&)> ReadDots(Node& node, const Study& study) {
+  RequireColumns(node, study, {"along", "line", "panel", "x"});
+  RequireOneArm(node, study);
+  return Draw(Dots{.name = node.Text("name"),
+                   .title = node.Text("title"),
+                   .table = node.Text("table"),
+                   .along = node.Text("along"),
+                   .line = node.Text("line", ""),
+                   .panel = node.Text("panel", ""),
+                   .x = node.Text("x"),
+                   .x_label = node.Text("x_label"),
+                   .y_label = node.Text("y_label"),
+                   .log10 = node.Flag("log10", false),
+                   .columns = node.Whole("columns", 2),
+                   .panel_title = PanelTitle(node.Text("panel_title", ""))});
+}
+
+std::function<Figure(const Results&)> ReadLines(Node& node,
+                                                const Study& study,
+                                                const Functions& functions) {
+  RequireColumns(node, study, {"panel", "line", "x", "y", "by"});
+  return Draw(Lines{.name = node.Text("name"),
+                    .title = node.Text("title"),
+                    .table = node.Text("table"),
+                    .panel = node.Text("panel"),
+                    .line = node.Text("line"),
+                    .x = node.Text("x"),
+                    .y = node.Text("y"),
+                    .x_label = node.Text("x_label"),
+                    .y_label = node.Text("y_label"),
+                    .log10 = node.Flag("log10", false),
+                    .to_last = node.Flag("to_last", false),
+                    .markers = node.Flag("markers", false),
+                    .columns = node.Whole("columns", 2),
+                    .by = node.Text("by", ""),
+                    .panel_title = PanelTitle(node.Text("panel_title", "")),
+                    .rows = FindIfAny(functions.rows, node, "rows")});
+}
+
+std::function<Figure(const Results&)> ReadLosses(Node& node, const Study& study) {
+  for (const char* const key : {"panel", "line"}) RequireAxes(node, key, study.axes);
+  return LossFigure(node.Text("name"),
+                    node.Text("title"),
+                    node.Text("panel"),
+                    node.Text("line"),
+                    PanelTitle(node.Text("panel_title", "")));
+}
+
+std::function<Figure(const Results&)> ReadGaps(Node& node, const Study& study) {
+  for (const char* const key : {"along", "line"}) RequireAxes(node, key, study.axes);
+  return GapFigure(node.Text("name"), node.Text("title"), node.Text("along"), node.Text("line"));
+}
+
 std::function<Figure(const Results&)> ReadFigure(Node& node,
                                                  const Study& study,
                                                  const Functions& functions) {
   const std::string draw = node.Text("draw");
-  if (draw == "gaps" || draw == "losses") {
-    RequireAxes(node, draw == "gaps" ? "along" : "panel", study.axes);
-    RequireAxes(node, "line", study.axes);
-  }
-  if (draw == "gaps") {
-    return GapFigure(node.Text("name"), node.Text("title"), node.Text("along"), node.Text("line"));
-  }
-  if (draw == "losses") {
-    return LossFigure(node.Text("name"),
-                      node.Text("title"),
-                      node.Text("panel"),
-                      node.Text("line"),
-                      PanelTitle(node.Text("panel_title", "")));
-  }
-  if (draw != "lines") {
-    auto figures = functions.figures;
-    for (const char* const name : {"lines", "losses", "gaps"}) figures.emplace(name, nullptr);
-    return Find(figures, node, "draw");
-  }
-  RequireColumns(node, study, {"panel", "line", "x", "y", "by"});
-  return Draw({.name = node.Text("name"),
-               .title = node.Text("title"),
-               .table = node.Text("table"),
-               .panel = node.Text("panel"),
-               .line = node.Text("line"),
-               .x = node.Text("x"),
-               .y = node.Text("y"),
-               .x_label = node.Text("x_label"),
-               .y_label = node.Text("y_label"),
-               .log10 = node.Flag("log10", false),
-               .to_last = node.Flag("to_last", false),
-               .markers = node.Flag("markers", false),
-               .columns = node.Whole("columns", 2),
-               .by = node.Text("by", ""),
-               .panel_title = PanelTitle(node.Text("panel_title", "")),
-               .rows = FindIfAny(functions.rows, node, "rows")});
+  if (draw == "lines") return ReadLines(node, study, functions);
+  if (draw == "dots") return ReadDots(node, study);
+  if (draw == "losses") return ReadLosses(node, study);
+  if (draw == "gaps") return ReadGaps(node, study);
+  auto figures = functions.figures;
+  for (const char* const name : {"lines", "dots", "losses", "gaps"}) figures.emplace(name, nullptr);
+  return Find(figures, node, "draw");
 }
 
 // ---- words about the run

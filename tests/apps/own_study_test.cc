@@ -57,6 +57,7 @@ TEST_F(OwnStudies, AreDescribedRunAndDrawn) {
   ASSERT_EQ(run.exit_code, 0) << run.err;
   EXPECT_THAT(run.out, HasSubstr("warm-up/helps"));
   EXPECT_TRUE(std::filesystem::exists(Path("out/final.csv")));
+  EXPECT_THAT(Text(Path("out/warm-up-final.gp")), HasSubstr("set ytics ('0' 0, '2' 1)"));
   EXPECT_EQ(Run("plot out").exit_code, 0);
   EXPECT_EQ(Numsim("plot out").exit_code, 2);
 }

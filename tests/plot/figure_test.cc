@@ -413,6 +413,53 @@ TEST(ErrorBarRows, LieInTheMiddleOfTheirBars) {
   EXPECT_EQ(ErrorBarRows(panel, 0), "3 -0.2 2.5 3.5\n");
 }
 
+// Dots in rows with names, one of them infinite.
+Figure Dots() {
+  Figure figure = Simple();
+  Panel panel;
+  panel.dots = true;
+  panel.rows = {"none", "clip"};
+  panel.x.log10 = true;
+  panel.series = {Line("a", 0, {3, INFINITY}, {0, 1}), Line("b", 1, {30, 40}, {0, 1})};
+  panel.series[1].low = {20, NAN};
+  panel.series[1].high = {50, NAN};
+  figure.panels = {panel};
+  return figure;
+}
+
+TEST(DotRows, LieWhereTheMiddleOfABarWouldBe) {
+  const Panel panel = Dots().panels[0];
+  EXPECT_EQ(DotRows(panel, 0), "3 -0.2\ninf 0.8\n");
+  EXPECT_EQ(DotRows(panel, 1), "30 0.2\n40 1.2\n");
+  EXPECT_EQ(ErrorBarRows(panel, 1), "30 0.2 20 50\n");
+  EXPECT_EQ(ExtentOfX(panel).low, 3);  // and not 0
+  EXPECT_EQ(ExtentOfX(panel).high, 50);
+  EXPECT_EQ(BeyondText(panel), "not shown: 1 point that is infinite");
+}
+
+TEST(GnuplotScript, DotsHaveNamesTheMarkersOfTheirSeriesAndErrorBars) {
+  const std::string script = GnuplotScript(Dots());
+  for (const char* const text :
+       {"set logscale x 10",
+        "set ytics ('none' 0, 'clip' 1) noenhanced",
+        "$errors_1_2 using 1:2:3:4 with xerrorbars pointtype -1 linecolor rgb "
+        "'#D55E00'",
+        "$bars_1_1 using 1:2 with points linecolor rgb '#0072B2'",
+        "$bars_1_1 using ($1 > ",
+        "2 with points linecolor rgb '#D55E00' linewidth line_width pointtype 5 "
+        "pointsize marker_size title 'b'"}) {
+    EXPECT_THAT(script, HasSubstr(text));
+  }
+  EXPECT_THAT(script, Not(HasSubstr("boxxyerror")));
+  EXPECT_THAT(script, Not(HasSubstr("$bars_1_2 using (")));
+}
+
+TEST_F(FigureTest, DotsAreDrawn) {
+  if (!HasGnuplot()) GTEST_SKIP() << "no gnuplot that writes SVG and PDF";
+  EXPECT_EQ(DrawFigure(Dots(), Directory()).size(), 3u);
+  EXPECT_THAT(Bytes(Path("loss.svg")), HasSubstr(">clip<"));
+}
+
 // A band of one point would have no area.
 TEST(GnuplotScript, OnePointHasAnErrorBar) {
   Figure figure = Simple();

@@ -12,6 +12,7 @@
 #include "experiments/runner/settings.h"
 #include "experiments/runner/training_of_row.h"
 #include "experiments/runner/trial_toml.h"
+#include "experiments/study/dots.h"
 #include "experiments/study/study_file.h"
 #include "tests/experiments/result_tables.h"
 #include "tests/support/error_of.h"
@@ -118,7 +119,7 @@ Study Centred(const std::string& file = kCentred) {
   functions.outcomes["double"] = [](const Frame& run) { return 2 * run.Number("loss"); };
   functions.probes["ends"] = {
       .make = [](const Measurement&) { return std::make_unique<EndProbe>(); }};
-  Study study = ReadStudy(file, "centred.toml", std::move(functions));
+  Study study = ReadStudy(file, "centred.toml", functions);
   study.others.list = [](const Settings& settings) {
     return std::vector<Trial>{
         {.label = "square", .seed = settings.seed, .parameters = {{"n", "3"}}}};
@@ -276,6 +277,27 @@ TEST_F(CentredResults, MeansAreOfColumnsOrOutcomes) {
   EXPECT_EQ(arms.Number("double"), 4);
   // 4 values at a distance of 0.5 from their mean; 3.18 is Student's t of 3 degrees of freedom.
   EXPECT_NEAR(arms.Number("double_high") - 4, 3.1824463 * 0.5 / std::sqrt(3.0), 1e-6);
+}
+
+// Arms that differ from the centre in another respect than the figure's are in no row of it.
+TEST_F(CentredResults, DotsAreOfArmsThatDifferInOneRespect) {
+  AddRuns("1e-2", 2);
+  AddRuns("1e-3", 1);
+  results_.Add(
+      "ends", {{"size", "2x16"}, {"lr", "1e-2"}, {"seed", 0}, {"status", "finished"}, {"loss", 9}});
+  const auto draw = Draw(Dots{.name = "rates",
+                              .title = "Rates",
+                              .table = "arms",
+                              .along = "lr",
+                              .x = "double",
+                              .x_label = "twice the loss",
+                              .y_label = "rate"});
+  const Figure figure = draw({Centred(), results_.settings(), results_.Finish()});
+  ASSERT_EQ(figure.panels.size(), 1u);
+  EXPECT_THAT(figure.panels[0].rows, ElementsAre("1e-2", "1e-3"));
+  EXPECT_THAT(figure.panels[0].series.at(0).x, ElementsAre(4, 2));
+  EXPECT_GT(figure.panels[0].series[0].high[0], 4);
+  EXPECT_EQ(figure.panels[0].y.label, "rate");
 }
 
 TEST(StudyClaims, OfOneArmNeedAReferenceAndAnOutcome) {

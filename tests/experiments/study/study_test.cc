@@ -716,7 +716,7 @@ TEST(StudyFile, RefusesWhatCannotBeMeasuredOrJudged) {
   EXPECT_THAT(ErrorWith("panel = \"optimizer\"", "panel = \"seed\""),
               HasSubstr("panel: the axis 'seed' is not one of optimizer, clip"));
   EXPECT_THAT(ErrorWith("draw = \"losses\"", "draw = \"bars\""),
-              HasSubstr("the name 'bars' is not one of gaps, lines, losses"));
+              HasSubstr("the name 'bars' is not one of dots, gaps, lines, losses"));
   EXPECT_THAT(ErrorWith("title = \"a study", "titel = \"a study"),
               HasSubstr("titel: is no key here; did you mean title?"));
 }
@@ -825,6 +825,63 @@ TEST(StudyFile, CallsTheFunctionsThatItNames) {
   const Results results{study, settings, tables};
   EXPECT_EQ(results.ArmOf(study.claims[0].arms[0].first), (Arm{"sgd", "none"}));
   EXPECT_EQ(study.derived.back().rows(results).size(), 2u);
+}
+
+// ---- dots
+
+std::string DotsFigure(const std::string& more) {
+  return "\n[[figures]]\ndraw = \"dots\"\nname = \"ends\"\ntitle = \"Ends\"\ntable = \"outcomes\"\nalong = "
+         "\"optimizer\"\nx = \"valid_loss\"\nx_label = \"loss\"\ny_label = \"of\"\n" +
+         more;
+}
+
+TEST(StudyFigures, OfDotsHaveARowPerValueAndAColourPerLine) {
+  const std::string file = kMadeUp + DotsFigure("line = \"clip\"\n");
+  ResultTables results(
+      MakeExperiment(ReadStudy(file, "made-up.toml", {})), {{"clips", "none,clip"}}, 2);
+  const auto add = [&](const char* optimizer, const char* clip, int seed, double loss) {
+    results.Add("final",
+                {{"optimizer", optimizer},
+                 {"clip", clip},
+                 {"seed", seed},
+                 {"status", "finished"},
+                 {"chance_loss", 5},
+                 {"valid_loss", loss}});
+  };
+  for (const char* const clip : {"none", "clip"}) {
+    add("adamw", clip, 0, 2);
+    add("adamw", clip, 1, 3);
+    add("sgd", clip, 0, 4);
+  }
+  const std::vector<Figure> figures =
+      results.experiment().figures(results.settings(), results.Finish());
+  ASSERT_FALSE(figures.empty());
+  const Figure& figure = figures.back();
+  EXPECT_EQ(figure.name, "ends");
+  EXPECT_EQ(figure.source_csv, "outcomes.csv");
+  ASSERT_EQ(figure.panels.size(), 1u);
+  const Panel& panel = figure.panels[0];
+  EXPECT_TRUE(panel.dots);
+  EXPECT_THAT(panel.rows, ElementsAre("adamw", "sgd"));
+  ASSERT_EQ(panel.series.size(), 2u);
+  EXPECT_EQ(panel.series[1].label, "clip");
+  EXPECT_THAT(panel.series[1].x, ElementsAre(2.5, 4));
+  EXPECT_THAT(panel.series[1].y, ElementsAre(0, 1));
+  EXPECT_LT(panel.series[0].low[0], 2);
+  EXPECT_GT(panel.series[0].high[0], 3);
+  EXPECT_TRUE(std::isnan(panel.series[0].low[1]));  // one seed
+}
+
+// Dots of several arms in one row could not be told apart.
+TEST(StudyFile, RefusesDotsOfArmsThatNoKeyTellsApart) {
+  const auto message = [](const std::string& more) {
+    const std::string file = kMadeUp + DotsFigure(more);
+    return ErrorOf([&] { MakeExperiment(ReadStudy(file, "made-up.toml", {})); });
+  };
+  EXPECT_EQ(message("panel = \"clip\"\n"), "no error");
+  EXPECT_THAT(message(""),
+              HasSubstr("along: outcomes also has rows for each clip: name it as line"));
+  EXPECT_THAT(message("line = \"clap\"\n"), HasSubstr("line: the column 'clap' is not one of"));
 }
 
 // ---- digests

@@ -44,6 +44,8 @@ struct Panel {
   // series share the height of a row; low and high are the ends of an error bar along x. The x axis
   // must be linear. Only the label of the y axis is used, and dashed and markers of a series are not.
   std::vector<std::string> rows = {};
+  // With rows: dots at x instead of bars from 0. The x axis need not show 0 and may be logarithmic.
+  bool dots = false;
 };
 
 // A figure of one or more panels, laid out row by row, with one legend for the labels of all

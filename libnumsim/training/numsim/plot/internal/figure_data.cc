@@ -88,6 +88,12 @@ void CheckLengths(const Series& series) {
                  series.high.size());
 }
 
+// Returns the middle of the bars of a series, from that of their rows.
+double MiddleOf(const Panel& panel, size_t index) {
+  const auto count = static_cast<double>(panel.series.size());
+  return kFilled * ((static_cast<double>(index) + 0.5) / count - 0.5);
+}
+
 // Returns one line for each i whose row(i) is not empty. A run of empty rows between others becomes
 // one blank line.
 template <typename Row>
@@ -131,7 +137,7 @@ Extent ExtentOfX(const Panel& panel) {
       }
     }
   }
-  if (!panel.rows.empty() && !extent.empty) extent.Include(0);
+  if (!panel.rows.empty() && !panel.dots && !extent.empty) extent.Include(0);
   return extent;
 }
 
@@ -179,12 +185,20 @@ std::string BarRows(const Panel& panel, size_t index) {
   });
 }
 
+std::string DotRows(const Panel& panel, size_t index) {
+  const Series& series = panel.series[index];
+  CheckLengths(series);
+  return JoinRows(series.x.size(), [&](size_t i) -> std::string {
+    if (std::isnan(series.x[i]) || !IsDrawable(panel.y, series.y[i])) return "";
+    return FormatCell(series.x[i]) + " " + FormatCell(series.y[i] + MiddleOf(panel, index));
+  });
+}
+
 std::string ErrorBarRows(const Panel& panel, size_t index) {
   const Series& series = panel.series[index];
   CheckLengths(series);
   if (series.low.empty()) return "";
-  const auto count = static_cast<double>(panel.series.size());
-  const double middle = kFilled * ((static_cast<double>(index) + 0.5) / count - 0.5);
+  const double middle = MiddleOf(panel, index);
   return JoinRows(series.x.size(), [&](size_t i) -> std::string {
     const bool drawable = IsDrawablePoint(panel, series, i) && IsDrawable(panel.x, series.low[i]) &&
                           IsDrawable(panel.x, series.high[i]);

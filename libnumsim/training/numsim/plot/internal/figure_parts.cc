@@ -44,7 +44,9 @@ std::vector<LegendEntry> LegendOf(const Figure& figure) {
       if (series.label.empty()) continue;
       LegendEntry entry{series.label, series.style, series.dashed, series.markers};
       entry.line = !series.markers || HasLine(panel, series);
-      if (!panel.rows.empty()) entry = {series.label, series.style, false, false, true};
+      if (!panel.rows.empty()) {
+        entry = {series.label, series.style, false, panel.dots, !panel.dots, !panel.dots};
+      }
       const auto found = std::find_if(legend.begin(), legend.end(), [&](LegendEntry other) {
         other.line = entry.line;
         return other == entry;

@@ -85,7 +85,7 @@ bool IsNarrow(const Axis& axis, const Extent& shown) {
 // Returns the tics of a narrow logarithmic axis: powers of two on an axis of base 2 that contains at
 // least two of them, otherwise round numbers.
 std::vector<double> NarrowLogTics(const Axis& axis, const Extent& shown) {
-  const std::vector<double> tics =
+  std::vector<double> tics =
       axis.log2 ? PowersOfTwo(shown.low, shown.high) : LogTics(shown.low, shown.high);
   if (tics.size() >= (axis.log2 ? 2 : 4)) return tics;
   return ThinnedLogTics(EvenTics(shown.low, shown.high), shown);
@@ -178,7 +178,7 @@ std::string AxisCommands(char name, const Axis& axis, const Extent& extent) {
 }
 
 std::string RowAxisCommands(const Panel& panel, const std::vector<TextLines>& names) {
-  NUMSIM_REQUIRE(!panel.rows.empty() && !panel.x.log10 && !panel.x.log2,
+  NUMSIM_REQUIRE(!panel.rows.empty() && (panel.dots || !IsLog(panel.x)),
                  "figure: panel '{}', expected rows and a linear x axis",
                  panel.title);
   std::string list;

@@ -72,8 +72,11 @@ std::string ErrorBarStyle(int style) {
       Cyclic(kColours, style));
 }
 
-constexpr std::string_view kErrorBarStyle =
-    "with xerrorbars pointtype -1 linecolor rgb 'black' dashtype 1 linewidth line_width";
+// The same along x.
+std::string RowErrorBarStyle(std::string_view colour) {
+  return fmt::format(
+      "with xerrorbars pointtype -1 linecolor rgb '{}' dashtype 1 linewidth line_width", colour);
+}
 
 std::string BarStyle(int style) {
   return fmt::format("with boxxyerror linecolor rgb '{}' fillstyle solid 0.85 noborder",
@@ -117,7 +120,7 @@ std::string DataBlocks(const Figure& figure) {
         text += fmt::format("# {}\n", CommentText(panel.series[s].label));
       }
       if (!panel.rows.empty()) {
-        append(BlockName("bars", p, s), BarRows(panel, s));
+        append(BlockName("bars", p, s), panel.dots ? DotRows(panel, s) : BarRows(panel, s));
         append(BlockName("errors", p, s), ErrorBarRows(panel, s));
         continue;
       }
@@ -151,8 +154,51 @@ std::vector<std::string> BarItems(const Panel& panel, size_t index) {
   }
   for (size_t s = 0; s < panel.series.size(); ++s) {
     if (ErrorBarRows(panel, s).empty()) continue;
-    items.push_back(
-        fmt::format("{} using 1:2:3:4 {}", BlockName("errors", index, s), kErrorBarStyle));
+    items.push_back(fmt::format(
+        "{} using 1:2:3:4 {}", BlockName("errors", index, s), RowErrorBarStyle("black")));
+  }
+  return items;
+}
+
+// Adds the markers of the points of a block beyond the axis, at its ends: an upward and a downward triangle.
+// `columns` selects the points in relation {0} to an end {1} of the axis, and puts them there.
+void AddBeyondItems(const std::string& block,
+                    const std::vector<double>& values,
+                    const Extent& shown,
+                    std::string_view columns,
+                    int style,
+                    std::vector<std::string>& items) {
+  const auto add = [&](bool any, char relation, double end, int marker) {
+    if (!any) return;
+    items.push_back(fmt::format(
+        "{} using {} with points linecolor rgb '{}' pointtype {} pointsize 1.5*marker_size",
+        block,
+        fmt::format(fmt::runtime(columns), relation, FormatCell(end)),
+        Cyclic(kColours, style),
+        marker));
+  };
+  const auto above = [&](double value) { return value > shown.high; };
+  const auto below = [&](double value) { return value < shown.low; };
+  add(std::any_of(values.begin(), values.end(), above), '>', shown.high, 9);
+  add(std::any_of(values.begin(), values.end(), below), '<', shown.low, 11);
+}
+
+// Returns the error bars first, so that dots are drawn on top.
+std::vector<std::string> DotItems(const Panel& panel, size_t index) {
+  std::vector<std::string> items;
+  for (size_t s = 0; s < panel.series.size(); ++s) {
+    if (ErrorBarRows(panel, s).empty()) continue;
+    items.push_back(fmt::format("{} using 1:2:3:4 {}",
+                                BlockName("errors", index, s),
+                                RowErrorBarStyle(Cyclic(kColours, panel.series[s].style))));
+  }
+  const Extent shown = ShownRange(panel.x, ExtentOfX(panel));
+  for (size_t s = 0; s < panel.series.size(); ++s) {
+    const Series& series = panel.series[s];
+    if (DotRows(panel, s).empty()) continue;
+    const std::string block = BlockName("bars", index, s);
+    items.push_back(block + " using 1:2 " + MarkersStyle(series.style));
+    AddBeyondItems(block, series.x, shown, "($1 {0} {1} ? {1} : NaN):2", series.style, items);
   }
   return items;
 }
@@ -218,44 +264,22 @@ void AddCurveItems(const Series& series,
       "{} every {}::{} using 1:2 {}", block, interval, first, MarkersStyle(series.style)));
 }
 
-// Adds the markers of the points beyond the axis, at its ends: an upward and a downward triangle. A
-// curve without markers or with many points leaves the panel visibly.
-void AddBeyondItems(const Panel& panel, size_t index, size_t s, std::vector<std::string>& items) {
-  const Series& series = panel.series[s];
-  if (!series.markers || series.x.size() > kMostMarkers) return;
-  const Extent shown = ShownRange(panel.y, ExtentOfY(panel));
-  const auto add = [&](bool any, char relation, double end, int marker) {
-    if (!any) return;
-    items.push_back(fmt::format(
-        "{} using 1:($2 {} {} ? {} : NaN) with points linecolor rgb '{}' pointtype {} pointsize "
-        "1.5*marker_size",
-        BlockName("curve", index, s),
-        relation,
-        FormatCell(end),
-        FormatCell(end),
-        Cyclic(kColours, series.style),
-        marker));
-  };
-  const auto& y = series.y;
-  add(std::any_of(y.begin(), y.end(), [&](double v) { return v > shown.high; }),
-      '>',
-      shown.high,
-      9);
-  add(std::any_of(y.begin(), y.end(), [&](double v) { return v < shown.low; }), '<', shown.low, 11);
-}
-
 // Returns the bands first, so that curves are drawn on top.
 std::vector<std::string> CurveItems(const Panel& panel, size_t index) {
   std::vector<std::string> items;
   for (size_t s = 0; s < panel.series.size(); ++s) {
     if (!BandRows(panel, panel.series[s]).empty()) items.push_back(BandItem(panel, index, s));
   }
+  const Extent shown = ShownRange(panel.y, ExtentOfY(panel));
   for (size_t s = 0; s < panel.series.size(); ++s) {
     const Series& series = panel.series[s];
     if (CurveRows(panel, series).empty()) continue;
     const size_t points = std::max<size_t>(DrawablePoints(panel, series), 1);
-    AddCurveItems(series, points, BlockName("curve", index, s), items);
-    AddBeyondItems(panel, index, s, items);
+    const std::string block = BlockName("curve", index, s);
+    AddCurveItems(series, points, block, items);
+    // A curve without markers or with many points leaves the panel visibly.
+    if (!series.markers || series.x.size() > kMostMarkers) continue;
+    AddBeyondItems(block, series.y, shown, "1:($2 {0} {1} ? {1} : NaN)", series.style, items);
   }
   return items;
 }
@@ -275,7 +299,8 @@ std::string PanelCommands(const Figure& figure, const FigureLayout& layout, size
            "unset label 1\nset ytics enhanced\n";
   }
   if (!panel.rows.empty()) {
-    return text + PlotCommand(BarItems(panel, index)) + "set ytics enhanced\n";
+    return text + PlotCommand(panel.dots ? DotItems(panel, index) : BarItems(panel, index)) +
+           "set ytics enhanced\n";
   }
   return text + PlotCommand(CurveItems(panel, index));
 }

@@ -26,7 +26,7 @@ struct Extent {
 
   void Include(double value);
 };
-Extent ExtentOfX(const Panel& panel);  // includes 0 if the panel has bars
+Extent ExtentOfX(const Panel& panel);  // includes 0 if the panel has bars, which are no dots
 Extent ExtentOfY(const Panel& panel);  // includes error bands
 
 // Returns the number of points of the series that can be drawn.
@@ -40,6 +40,9 @@ std::string CurveRows(const Panel& panel, const Series& series);
 // Returns the lines "x y x_low x_high y_low y_high" of the bars of series `index`; bars that cannot
 // be drawn are left out. Requires a panel with rows and equal lengths of x and y.
 std::string BarRows(const Panel& panel, size_t index);
+// Returns the lines "x y" of the dots of series `index`, each where the middle of a bar would be: every x
+// as it is, also beyond the axis. Requires a panel with rows.
+std::string DotRows(const Panel& panel, size_t index);
 // Returns the lines "x y x_low x_high" of the error bars of series `index`, each in the middle of its
 // bar; "" if there are none to draw. Requires a panel with rows.
 std::string ErrorBarRows(const Panel& panel, size_t index);
@@ -132,8 +135,8 @@ std::string AxisCommands(char name, const Axis& axis, const Extent& extent);
 // extent.
 double TicCharacters(const Axis& axis, const Extent& extent);
 
-// Returns such commands for the y axis of a panel of bars, with the row names, broken into lines, as
-// labels. Requires a panel with rows and a linear x axis.
+// Returns such commands for the y axis of a panel of bars or dots, with the row names, broken into lines,
+// as labels. Requires a panel with rows and, for bars, a linear x axis.
 std::string RowAxisCommands(const Panel& panel, const std::vector<TextLines>& names);
 
 // Figures as gnuplot scripts.
@@ -142,7 +145,7 @@ std::string RowAxisCommands(const Panel& panel, const std::vector<TextLines>& na
 // NAME.pdf into the current directory. The same figure and style give the same text. Requires a
 // nonempty name without '/', at least one panel, and positive limits on log axes. Throws Error as
 // Arranged and LayOut do.
-std::string GnuplotScript(const Figure& figure, const FigureStyle& style = {});
+std::string GnuplotScript(const Figure& whole, const FigureStyle& style = {});
 
 // Returns the text as a gnuplot string expression from which no character can escape. gnuplot runs
 // `commands` in backquotes within double quotes, so the text is put into single quotes. Line feeds
