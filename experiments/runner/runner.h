@@ -116,9 +116,10 @@ struct Drawing {
 
 // Draws the figures and writes the summary of a finished `directory` again from its CSV files
 // (`numsim plot`), and updates the list of outputs in its manifest. Runs no trial and needs no
-// journal. Throws Error when `directory` is not complete, holds results of another experiment, when
-// a CSV file is not the one that the manifest lists, for an unknown name of a figure, and as
-// DrawFigure does.
+// journal. Of an experiment that is a file, derived tables are computed again too, and files of
+// figures and tables that it no longer has are removed. Throws Error when `directory` is not complete,
+// holds results of another experiment, when a CSV file is not the one that the manifest lists, for an
+// unknown name of a figure, and as DrawFigure does.
 RunReport Redraw(const Experiment& experiment,
                  const std::filesystem::path& directory,
                  const Drawing& drawing = {});
