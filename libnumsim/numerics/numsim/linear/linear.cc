@@ -109,13 +109,8 @@ void CheckMode(const LinearRecipe& recipe, LinearGemm product) {
 
 std::string_view ToString(LinearOp op) { return KeywordToString(kOps, op); }
 
-LinearTensor SavedMatrix::Tensor() const {
-  if (kind == SavedKind::kCodes) return {&codes, {}, scaled};
-  return {nullptr, kind == SavedKind::kView ? view : values.View()};
-}
-
 size_t SavedMatrix::Bytes() const {
-  if (kind != SavedKind::kCodes) return Tensor().values.Bytes();
+  if (kind != SavedKind::kCodes) return Values().Bytes();
   const size_t bytes = codes.shape.Elements() * static_cast<size_t>(codes.format.StorageBytes());
   return bytes + (scaled ? codes.scales.View().Bytes() : 0);
 }

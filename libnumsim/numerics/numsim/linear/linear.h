@@ -9,7 +9,6 @@
 #include <vector>
 
 #include "numsim/linear/delayed_scales.h"
-#include "numsim/linear/linear_operand.h"
 #include "numsim/linear/linear_recipe.h"
 #include "numsim/quantize/quantized_matrix.h"
 #include "numsim/random/streams.h"
@@ -45,7 +44,8 @@ struct SavedMatrix {
   FloatBuffer values;
   ConstFloatSpan view;
 
-  LinearTensor Tensor() const;
+  // Returns the values of kinds kValues and kView.
+  ConstFloatSpan Values() const { return kind == SavedKind::kView ? view : values.View(); }
   // Returns the size: one or two bytes per code and four per scale, or those of the values.
   size_t Bytes() const;
 };

@@ -10,8 +10,6 @@
 
 #include "numsim/backend/matrix.h"
 #include "numsim/base/require.h"
-#include "numsim/moments/dynamic_map.h"
-#include "numsim/moments/moment_coat.h"
 #include "numsim/moments/moment_format.h"
 #include "numsim/moments/moment_loss.h"
 #include "numsim/quantize/scale.h"
@@ -20,6 +18,8 @@
 
 namespace numsim {
 
+class CoatFormat;    // moment_coat.h
+class DynamicMap;    // dynamic_map.h
 struct MomentCodec;  // moment_element.h
 
 class MomentStore {

@@ -1,6 +1,7 @@
 // Optimisers over all parameters of a model.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <span>
@@ -11,7 +12,6 @@
 #include "numsim/moments/moment_store.h"
 #include "numsim/optim/loss_scaler.h"
 #include "numsim/optim/optimizer_config.h"
-#include "numsim/optim/optimizer_state.h"
 
 namespace numsim {
 
@@ -42,6 +42,12 @@ struct OptimizerStep {
   double learning_rate = 0;
   double loss_scale = 1;            // the scale of this step's gradients
   std::vector<TensorStep> tensors;  // in the order of the parameters
+};
+
+// One piece of state for a checkpoint, in the machine's byte order.
+struct NamedBytes {
+  std::string name;
+  std::vector<std::byte> bytes;
 };
 
 class OptimizerAtPlace;  // the optimiser of a device (optimizer_at_place.h)

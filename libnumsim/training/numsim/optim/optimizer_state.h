@@ -1,4 +1,4 @@
-// The state of an optimiser as named pieces of bytes.
+// Writes and reads the state of an optimiser as named pieces of bytes.
 #pragma once
 
 #include <cstddef>
@@ -9,13 +9,9 @@
 #include <utility>
 #include <vector>
 
-namespace numsim {
+#include "numsim/optim/optimizer.h"
 
-// One piece of state for a checkpoint, in the machine's byte order.
-struct NamedBytes {
-  std::string name;
-  std::vector<std::byte> bytes;
-};
+namespace numsim {
 
 template <typename T>
 NamedBytes SaveValues(std::string name, std::span<const T> values) {

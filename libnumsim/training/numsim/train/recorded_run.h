@@ -14,7 +14,6 @@
 
 #include "numsim/config/config.h"
 #include "numsim/data/source.h"
-#include "numsim/io/manifest.h"
 #include "numsim/optim/optimizer.h"
 #include "numsim/train/checkpoint.h"
 #include "numsim/train/run.h"
@@ -42,7 +41,8 @@ struct RecordOptions {
   bool figures = true;
   size_t parameters = 0;                  // number of elements
   std::vector<std::string> command = {};  // argv, for the manifest
-  NamedTexts versions = {};               // of other programs, for the manifest
+  // Of other programs, for the manifest.
+  std::vector<std::pair<std::string, std::string>> versions = {};
   // Called with a line that the user should read, as TrainRunOptions::notice is.
   std::function<void(const std::string& line)> notice = {};
 };

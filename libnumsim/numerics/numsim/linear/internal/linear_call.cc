@@ -29,6 +29,11 @@ constexpr OperandPlace kPlaces[] = {
 constexpr LinearOp kProductSteps[] = {
     LinearOp::kForwardProduct, LinearOp::kInputGradientProduct, LinearOp::kWeightGradientProduct};
 
+LinearTensor TensorOf(const SavedMatrix& saved) {
+  if (saved.kind == SavedKind::kCodes) return {&saved.codes, {}, saved.scaled};
+  return {nullptr, saved.Values()};
+}
+
 }  // namespace
 
 void ScaleColumns(std::span<const float> channels, std::span<float> matrix) {
@@ -146,7 +151,7 @@ void LinearCall::Backward(
   }
   if (want_dx) {
     const LinearTensor w_operand = saved.keeps_codes
-                                       ? saved.matrices[kW].Tensor()
+                                       ? TensorOf(saved.matrices[kW])
                                        : Make(LinearOperand::kInputGradientW, w, false, true);
     Multiply(LinearGemm::kInputGradient, g_operand, false, w_operand, true, dx);
   }
@@ -154,12 +159,12 @@ void LinearCall::Backward(
   if (!shares_g) g_operand = Make(LinearOperand::kWeightGradientG, g, false, true);
   const bool saved_serves = SharesCodes(SavedRecipe(recipe_, saved.keeps_codes),
                                         recipe_[LinearOperand::kWeightGradientX]);
-  const LinearTensor x = saved_serves ? saved.matrices[kX].Tensor() : RemakeX(saved);
+  const LinearTensor x = saved_serves ? TensorOf(saved.matrices[kX]) : RemakeX(saved);
   Multiply(LinearGemm::kWeightGradient, g_operand, true, x, true, dw);
 }
 
 LinearTensor LinearCall::RemakeX(const LinearSaved& saved) {
-  const LinearTensor x = saved.matrices[kX].Tensor();
+  const LinearTensor x = TensorOf(saved.matrices[kX]);
   constexpr LinearOperand kOperand = LinearOperand::kWeightGradientX;
   if (x.codes == nullptr) return Make(kOperand, x.values, false, true);
   // On a device, values that the GEMM takes in bf16 are dequantised to that at once.

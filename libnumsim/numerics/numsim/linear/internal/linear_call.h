@@ -3,9 +3,9 @@
 
 #include <span>
 
+#include "numsim/linear/internal/linear_operand.h"
 #include "numsim/linear/internal/linear_workspace.h"
 #include "numsim/linear/linear.h"
-#include "numsim/linear/linear_operand.h"
 
 namespace numsim {
 

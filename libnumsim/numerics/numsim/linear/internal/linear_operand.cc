@@ -1,4 +1,4 @@
-#include "numsim/linear/linear_operand.h"
+#include "numsim/linear/internal/linear_operand.h"
 
 #include "numsim/base/require.h"
 #include "numsim/formats/named_formats.h"

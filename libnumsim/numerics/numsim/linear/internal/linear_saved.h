@@ -3,6 +3,7 @@
 
 #include <array>
 
+#include "numsim/linear/internal/linear_operand.h"
 #include "numsim/linear/linear.h"
 
 namespace numsim {

@@ -3,7 +3,7 @@
 
 #include <deque>
 
-#include "numsim/linear/linear_operand.h"
+#include "numsim/linear/internal/linear_operand.h"
 
 namespace numsim {
 

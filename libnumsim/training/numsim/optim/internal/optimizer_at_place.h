@@ -14,6 +14,7 @@
 #include "numsim/optim/loss_scaler.h"
 #include "numsim/optim/optimizer.h"
 #include "numsim/optim/optimizer_config.h"
+#include "numsim/optim/optimizer_state.h"
 #include "numsim/updates/update_rule.h"
 
 namespace numsim {
@@ -81,7 +82,7 @@ class OptimizerAtPlace {
   void Judge(const StepArguments& args);
   void StepApart(uint64_t step);  // the weights of rules that search
   void JoinSums(const StepArguments& args, uint32_t first, uint32_t count);
-  TensorStep ReportOf(size_t tensor, const TensorPlan& plan) const;
+  TensorStep ReportOf(size_t i, const TensorPlan& plan) const;  // of a tensor
   MomentLoss LossOf(const Tensor& tensor, int state) const;
 
   const OptimizerConfig& config_;
