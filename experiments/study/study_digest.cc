@@ -45,7 +45,7 @@ bool IsIn(const std::string_view (&names)[kSize], std::string_view name) {
 std::string_view FirstOf(std::string_view key) { return key.substr(0, key.find('.')); }
 std::string_view LastOf(std::string_view key) { return key.substr(key.rfind('.') + 1); }
 
-// SortedLines of a text, sorted by keys of theirs; those of one key stay in their order.
+// Lines of a text, sorted by their keys; those of one key stay in their order.
 class SortedLines {
  public:
   void Add(std::string_view key, std::string line) { lines_.emplace_back(key, std::move(line)); }
