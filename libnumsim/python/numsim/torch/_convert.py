@@ -86,7 +86,7 @@ def _as_patterns(recipes):
 def revert(model: torch.nn.Module) -> torch.nn.Module:
     """Makes every converted layer a plain one again, the same object. Returns the model."""
     for module in list(model.modules()):
-        if type(module) in (Linear, MultiheadAttention):
+        if type(module) is Linear or type(module) is MultiheadAttention:
             module._stop()
         if "_numsim_nested" in vars(module):  # of an nn.TransformerEncoder
             module.use_nested_tensor = module._numsim_nested

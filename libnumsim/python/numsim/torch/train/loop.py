@@ -61,7 +61,9 @@ class Training:
         """Takes a step. Returns the mean loss of its batch, and what the optimiser did."""
         loss = self.compute_gradients(step)
         # With a gradient that is not finite, no weight moves. So the step need not wait for the loss.
-        next(iter(self.parameters.values())).grad.view(-1)[:1].add_(0 * loss)
+        first = next(iter(self.parameters.values())).grad
+        assert first is not None  # each parameter has had a gradient
+        first.view(-1)[:1].add_(0 * loss)
         self.optimizer.param_groups[0]["lr"] = self.config.learning_rate(step)
         self.optimizer.step()
         numbers, mean = self.optimizer.numbers(), loss.item()
