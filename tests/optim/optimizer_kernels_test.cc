@@ -196,6 +196,29 @@ TEST(OptimizerKernels, WeightsThatDecayTooFarStayWithoutReports) {
   }
 }
 
+// A thread adds the sums of 32 blocks before it loads the next ones, which end within a tensor.
+TEST(OptimizerKernels, SumsOfManyBlocksAreThoseOfTheHost) {
+  constexpr size_t kSizes[] = {70 * 4096 + 5, 40 * 4096, 300};
+  OptimizerConfig config;
+  config.clip_norm = 3;
+  ParameterList<float> host_list(5), list(5);
+  for (ParameterList<float>* const parameters : {&host_list, &list}) {
+    for (const size_t n : kSizes) {
+      Parameter<float>& added =
+          parameters->Add("w" + std::to_string(n), ParameterRole::kMatrix, 1, n, {0, 0.1f});
+      CopyMatrix<float>(GradientOf(1, n, n, false), added.gradient.View());
+    }
+  }
+  Optimizer host(config, {}, host_list, 7);
+  OptimizerAtPlace there(config, {}, list, 7, MakeHostRunner());
+  const OptimizerStep& expected = host.Step(1e-2, 0);
+  there.Step(1e-2, 0, false, {});
+  ExpectSameStep(there.Last(), expected, true);
+  for (size_t i = 0; i < list.size(); ++i) {
+    ExpectSameFloats(ToVector(list[i].value.View()), ToVector(host_list[i].value.View()));
+  }
+}
+
 // Gradients may be in other memory at each step, and weights in that of somebody else.
 TEST(OptimizerKernels, MemoryMayBeBorrowed) {
   std::vector<float> weights(5000, 1),
