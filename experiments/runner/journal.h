@@ -30,8 +30,8 @@ struct FinishedTrial {
   std::string processor = {};  // what measured it, with the backend; "" in such journals
   // That it took, those since its checkpoint if it continued from one; 0 in journals of older versions.
   double seconds = 0;
-  std::string claims =
-      {};  // ExperimentFile::claims at that time; "" if the experiment is compiled in
+  // ExperimentFile::claims at that time; "" if the experiment is compiled in.
+  std::string claims = {};
 };
 
 // Returns the name of one shard's journal: "0-of-3.jsonl".

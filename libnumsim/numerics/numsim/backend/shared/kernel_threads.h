@@ -7,7 +7,7 @@
 //                           losing what other threads do to *p
 //   RaiseToTogether(p, x)   RaiseTo(p, x); threads 32 k to 32 k + 31 all call it, and those with
 //                           x > 0 with the same p
-//   kTogether               number of neighbouring threads, from a multiple of it on, that act together:
+//   kTogether               how many neighbours act together: threads n k to n k + n - 1, if it is n
 //   MostTogether(x)           returns the greatest x of them, which all call it
 //   EachOfTwo(make, results)  results[s] = make(s) for s = 0, 1 in all of them, which all call it with
 //                             the same `make` and share the work

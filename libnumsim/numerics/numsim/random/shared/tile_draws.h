@@ -76,8 +76,8 @@ class TileDraws {
     empty_ = false;
   }
 
-  // Returns R of element k. A k that is not known to the compiler must not choose between blocks,
-  // which would then be in memory.
+  // Returns R of element k. Where the compiler does not know k, choosing one of two blocks would put
+  // them into memory; choosing one of two words keeps them in registers.
   NUMSIM_HOST_DEVICE uint32_t At(unsigned k) const {
     const uint32_t of_even = field_.Of(even_, k / 2), of_odd = field_.Of(odd_, k / 2);
     return k % 2 == 0 ? of_even : of_odd;

@@ -76,9 +76,9 @@ class OptimizerAtPlace {
   void RunBare(const StepArguments& args);
   // Runs the kernels that decide on the step from the gradients' sums, and on each tensor if `settles`.
   void Decide(const StepArguments& args, bool settles);
-  // Runs those that decide on each tensor where RMS clips.
+  // Runs the kernels that decide on each tensor from its RMS, which clips.
   void Settle(const StepArguments& args);
-  // Runs those that decide on tensors that take a look at all elements.
+  // Runs the kernels that look at all elements of tensors that are not decided on yet, and decide.
   void Judge(const StepArguments& args);
   void StepApart(uint64_t step);  // the weights of rules that search
   void JoinSums(const StepArguments& args, uint32_t first, uint32_t count);

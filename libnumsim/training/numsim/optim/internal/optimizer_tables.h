@@ -31,13 +31,12 @@ struct StepConstants {
   double weight_decay, clip_norm;
   LossScalerConfig scaler;
   uint64_t moment_seed, update_seed;
-  MomentCodec codecs[2];  // m, v
-  bool plain_moments;     // both codecs are fp32
-  bool bare;              // bare kernels serve the optimiser (optimizer_bare_kernels.h)
-  // Of bare kernels: IsFp8 holds for all codecs that are used, and
-  bool fp8_moments;
-  bool ranges_in_step;        // scales are of kBareBlock elements, so that the step finds them
-  bool ranges_with_gradient;  // scales are of tensors, and nothing is clipped (GradientRangeKernel)
+  MomentCodec codecs[2];      // m, v
+  bool plain_moments;         // both codecs are fp32
+  bool bare;                  // bare kernels serve the optimiser (optimizer_bare_kernels.h)
+  bool fp8_moments;           // bare kernels: IsFp8 holds for all codecs that are used
+  bool ranges_in_step;        // and scales are of kBareBlock elements: the step finds them itself
+  bool ranges_with_gradient;  // or of tensors, and nothing is clipped: GradientRangeKernel
   uint8_t block_shift[2];     // bare kernels: binary logarithm of a codec's block
   // The update rule, and the rounding that it needs.
   UpdateKind update;
