@@ -9,7 +9,8 @@ share code), under bf16 autocast, with nn.Linear and with numsim's layers, forwa
 optimiser; each row names the accumulation mode. "of nn.Linear" is the time of nn.Linear's step over
 that of the row. Optimiser steps: the parameters of a 12 x 768 Llama; "of copy" is the time that a copy
 takes for the bytes that the step must move (gradients and weights read, weights and states written,
-states read), over its own time. Each row takes turns with what it is compared to, and is printed when
+states read), over its own time, where the device has all calls in its queue; "processor ms" is what
+a step takes the processor to queue. Each row takes turns with what it is compared to, and is printed when
 it is measured, with its median and its fastest round. torchao and TransformerEngine are measured where
 they can be imported.
 """
@@ -51,6 +52,9 @@ LAYERS = {
 }
 PEERS = ("torchao float8", "TransformerEngine fp8")
 SMALL = ("e4m3fn", "e5m2")  # moments
+# Of optimiser steps: calls that take a device this long are queued, while it waits for so many cycles (25 ms
+# at 2 GHz), in which the processor can queue them: it needs less than twice their time.
+QUEUED_MS, QUEUE_CYCLES = 10, 50_000_000
 WITH_SMALL = "switchback e4m3fn, e4m3fn and e5m2 moments"
 ROWS = (*LAYERS, WITH_SMALL, *PEERS)  # beside nn.Linear
 # Name: (arguments of nt.AdamW or None for PyTorch's fused AdamW, bytes that move per parameter).
@@ -76,7 +80,9 @@ class Clock:
         if self.on_gpu:
             torch.cuda.synchronize()
 
-    def milliseconds(self, call, count):
+    def milliseconds(self, call, count, busy=0):
+        """Returns the milliseconds of one call. `busy`: clock cycles for which a device first waits, so that
+        it has all calls in its queue when the first begins, and their time is the device's alone."""
         self.wait()
         if not self.on_gpu:
             begin = time.perf_counter()
@@ -84,6 +90,8 @@ class Clock:
                 call()
             return (time.perf_counter() - begin) / count * 1e3
         begin, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
+        if busy:
+            torch.cuda._sleep(busy)
         begin.record()
         for _ in range(count):
             call()
@@ -92,19 +100,22 @@ class Clock:
         return begin.elapsed_time(end) / count
 
 
-def in_turns(clock, calls, seconds, warm=3):
-    """Returns [milliseconds of each round] of every call: they take turns until the time is over."""
+def in_turns(clock, calls, seconds, warm=3, busy=0):
+    """Returns [milliseconds of each round] of every call: they take turns until the time is over.
+
+    `busy`: see Clock.milliseconds.
+    """
     counts = []
     for call in calls:
         for _ in range(warm):
             call()
         once = clock.milliseconds(call, 1)
-        counts.append(max(1, int(200 / max(once, 0.01))))
+        counts.append(max(1, int((QUEUED_MS if busy else 200) / max(once, 0.01))))
     found = [[] for _ in calls]
     end = time.monotonic() + seconds
     while time.monotonic() < end or len(found[0]) < 3:
         for times, call, count in zip(found, calls, counts):
-            times.append(clock.milliseconds(call, count))
+            times.append(clock.milliseconds(call, count, busy))
     return found
 
 
@@ -314,6 +325,18 @@ def measure_steps(name, device, seconds, chosen, profiled=0):
     torch._dynamo.reset()
 
 
+def host_milliseconds(clock, call, count=20):
+    """Returns the milliseconds that a call takes the processor: on a device, to queue its work."""
+    call()
+    clock.wait()
+    begin = time.perf_counter()
+    for _ in range(count):
+        call()
+    spent = (time.perf_counter() - begin) / count * 1e3
+    clock.wait()
+    return spent
+
+
 def measure_optimizers(name, device, seconds):
     clock = Clock(device)
     model, _ = make_model(name, linear_of(None), device)
@@ -332,12 +355,16 @@ def measure_optimizers(name, device, seconds):
     target = torch.empty_like(source)
     copied = 2 * source.numel() * source.element_size()
     print(f"Optimiser steps, {elements / 1e6:.1f} million parameters")
-    table = Table(["optimiser", "ms", "bytes per parameter", "of copy", "copy TB/s"], OPTIMIZERS)
+    columns = ["optimiser", "ms", "bytes per parameter", "of copy", "copy TB/s", "processor ms"]
+    table = Table(columns, OPTIMIZERS)
     for row, (arguments, moved) in OPTIMIZERS.items():
-        calls = [lambda: target.copy_(source), make(arguments)]
-        copy, step = (statistics.median(t) for t in in_turns(clock, calls, seconds))
+        call = make(arguments)
+        host = host_milliseconds(clock, call)
+        calls = [lambda: target.copy_(source), call]
+        copy, step = (statistics.median(t) for t in in_turns(clock, calls, seconds, busy=QUEUE_CYCLES))
         share = elements * moved / step / (copied / copy)
-        table.add(row, f"{step:.3f}", f"{moved:.1f}", f"{share:.3f}", f"{copied / copy / 1e9:.2f}")
+        table.add(row, f"{step:.3f}", f"{moved:.1f}", f"{share:.3f}", f"{copied / copy / 1e9:.2f}",
+                  f"{host:.3f}")  # fmt: skip
         del calls
         free_memory()
     print(flush=True)

@@ -46,6 +46,7 @@ class Group:
         self.saved = None  # (steps, pieces) with which the next core starts
         self._last = {}  # None: ask the core
         self.values = {}  # {index: float32 tensor on a device whose memory the core uses}
+        self._in_place = set()  # of these, the parameters themselves, when a step began
         self.reports = False  # the core tells how each step moved each tensor, which takes a device time
         self._versions = {}  # {index: PyTorch's count of writes after the last step}
         self.taking_part = [False] * len(params)
@@ -77,7 +78,10 @@ class Group:
     def prepare(self, settings):
         """Makes the core anew if there is none, if a setting or who takes part has changed."""
         if self.core is not None:
-            self._check_unchanged()
+            if self.context is None:
+                self._require_unchanged()
+            else:
+                self._require_memory()
         before = list(self.taking_part)
         context = self._context()
         changed = self._let_in() or settings != self.settings or context is not self.context
@@ -85,6 +89,7 @@ class Group:
             self._keep_state()
             self.settings, self.context = settings, context
             self.core = self._make_core(self.saved, before)
+            self._in_place = self._find_in_place()
 
     def _context(self):
         """Returns the context of the parameters' device and its stream; None on the host."""
@@ -113,7 +118,7 @@ class Group:
                 core.add(str(i), is_matrix, *shape, value)
             else:
                 empty = self.owners.local(p).new_empty(shape)
-                values = self.values[i] = _packed(whole if taking else empty)
+                values = self.values[i] = _packed((whole if taking else empty).detach())
                 core.add_borrowed(str(i), is_matrix, *shape, self._shown(values, i))
         if saved is not None:
             steps, pieces = saved
@@ -126,10 +131,8 @@ class Group:
         """Whether the core of this process has a parameter."""
         return self.taking_part[i] and self.owners.mine(i)
 
-    def _check_unchanged(self):
-        if self.context is not None:
-            self._require_memory()
-            return
+    def _require_unchanged(self):
+        """Raises ValueError if somebody else has written a parameter on the host."""
         for i, p in enumerate(self.params):
             if not self._is_here(i):
                 continue
@@ -147,23 +150,24 @@ class Group:
         return _device.library_of(x, f"params[{i}]").shown(x)
 
     def _require_memory(self):
-        """Makes the core anew for parameters of a device that lie elsewhere now."""
+        """Looks where the parameters of a device lie; the core is made anew if one has moved."""
+        self._in_place = self._find_in_place()
         for i, p in enumerate(self.params):
             can_be_in_place = self.taking_part[i] and not self.owners.is_sharded(i)
-            if can_be_in_place and p.dtype == torch.float32 and not self._is_in_place(i):
+            if can_be_in_place and i not in self._in_place and p.dtype == torch.float32:
                 self._last = self.last
                 self._keep_state()
                 self.core = None
                 return
 
-    def _is_in_place(self, i):
-        """Whether the core works in the memory of a parameter itself, never of a sharded one.
+    def _find_in_place(self):
+        """Returns the parameters in whose own memory the core works, of which none is sharded.
 
         Addresses alone do not tell: all empty tensors have one.
         """
-        if self.owners.is_sharded(i):
-            return False
-        return self.values[i].data_ptr() == self.owners.local(self.params[i]).data_ptr()
+        params, owners = self.params, self.owners
+        return {i for i, values in self.values.items() if not owners.is_sharded(i)
+                and values.data_ptr() == owners.local(params[i]).data_ptr()}  # fmt: skip
 
     @property
     def last(self):
@@ -191,6 +195,11 @@ class Group:
             if gradient.layout != torch.strided:
                 raise TypeError(f"params[{i}].grad: expected a dense tensor, found {gradient.layout}")
         finite = self.owners.all_finite(gradients.values()) if self.owners.are_many else None
+        # All are on one device: one look tells how the core takes them.
+        shown = None
+        if self.context is not None:
+            i = moving[0]
+            shown = _device.library_of(self.owners.local(gradients[i]), f"params[{i}].grad").shown
         found = {}
         for i, gradient in gradients.items():
             gradient = self.owners.whole(i, gradient)
@@ -198,10 +207,10 @@ class Group:
                 continue
             if finite is not None:  # a number that is not finite anywhere stops the step everywhere
                 gradient = gradient.where(finite, torch.nan)
-            if self.context is None:
+            if shown is None:
                 found[str(i)], _ = float32_of(gradient, f"params[{i}].grad")
             else:
-                found[str(i)] = self._shown(_packed(gradient), i)
+                found[str(i)] = shown(_packed(gradient))
         return found
 
     def _written_elsewhere(self):
@@ -209,8 +218,7 @@ class Group:
 
         It does not count what is written through `.data`.
         """
-        return any(self._is_in_place(i) and self._versions.get(i) != self.params[i]._version
-                   for i in self.values)  # fmt: skip
+        return any(self._versions.get(i) != self.params[i]._version for i in self._in_place)
 
     def _show(self, i):
         """Makes PyTorch see what a step has written."""
@@ -218,7 +226,7 @@ class Group:
         if self.context is None:
             held = np.array(self.core.weights(str(i)))  # writable, as PyTorch wants it
             self.owners.give(i, torch.from_numpy(held).view(p.shape) if self._is_here(i) else None)
-        elif self._is_in_place(i):
+        elif i in self._in_place:
             torch.autograd.graph.increment_version(p)
             self._versions[i] = p._version
         else:
@@ -323,8 +331,8 @@ def _rounded(p, format, name):
 
 
 def _packed(x):
-    """Returns a tensor of a device as float32 without gaps: itself, if it is that."""
-    return x.detach().float().contiguous()
+    """Returns a detached tensor of a device as float32 without gaps: itself, if it is that."""
+    return x.float().contiguous()
 
 
 @torch.no_grad()
