@@ -9,6 +9,7 @@
 #include "experiments/loss_scaling/loss_scaling.h"
 #include "experiments/loss_spikes/loss_spikes.h"
 #include "experiments/moment_formats/moment_formats.h"
+#include "experiments/noise_floor/noise_floor.h"
 #include "experiments/quantization_variance/quantization_variance.h"
 #include "experiments/runner/experiment.h"
 #include "experiments/study/own_studies.h"
@@ -46,6 +47,7 @@ const std::vector<Experiment>& AllExperiments() {
       LossScaling(),
       Fp8Outliers(),
       SwigluAlignment(),
+      NoiseFloor(),
   });
   return all;
 }

@@ -147,6 +147,11 @@ const KeyCase kLinear[] = {
      "7",
      [](const C& c) { return c.stress.burst_steps == 7; },
      {"stress.burst_tensor=head.gain"}},
+    {"stress.nudge_draw", "4", [](const C& c) { return c.stress.nudge_draw == 4; }, {}},
+    {"stress.nudge_step",
+     "30",
+     [](const C& c) { return c.stress.nudge_step == 30; },
+     {"stress.nudge_draw=1"}},
 };
 
 const KeyCase kOptimizer[] = {

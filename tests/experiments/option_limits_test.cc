@@ -71,6 +71,7 @@ const std::vector<Limits> kLimits = {
     {"loss-spikes", "window", 2, kWhole20},
     {"moment-formats", "billions", 1e-6, kMillion, kReal},
     {"moment-formats", "steps", 10, 1e8},
+    {"noise-floor", "draws", 1, 1000},
     {"quantization-variance", "k-high", 2, kWhole24},
     {"quantization-variance", "k-low", 2, kWhole24},
     {"quantization-variance", "pairs", 4, kMillion},

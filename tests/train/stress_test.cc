@@ -1,8 +1,10 @@
 #include "numsim/train/stress.h"
 
+#include <bit>
 #include <cmath>
 #include <functional>
 #include <set>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -663,6 +665,110 @@ TEST(StressOfATraining, ABurstIsInItsTensorAndItsSteps) {
             "stress.burst_tensor: there is no parameter 'haed.weight'; did you mean head.weight?");
 }
 
+// Returns the weights of a trainer, one after the other.
+std::vector<float> WeightsOf(Trainer& trainer) {
+  std::vector<float> weights;
+  for (const Parameter<float>& parameter : trainer.model().parameters()) {
+    const std::span<const float> values = parameter.value.View().Span();
+    weights.insert(weights.end(), values.begin(), values.end());
+  }
+  return weights;
+}
+
+// Returns the numbers of the weights whose bits differ.
+std::vector<size_t> Differing(const std::vector<float>& a, const std::vector<float>& b) {
+  std::vector<size_t> found;
+  for (size_t i = 0; i < a.size(); ++i) {
+    if (std::bit_cast<uint32_t>(a[i]) != std::bit_cast<uint32_t>(b[i])) found.push_back(i);
+  }
+  return found;
+}
+
+// A learning rate of 0 shows the nudge alone: one weight, by one ulp away from zero, at its step.
+TEST(StressOfATraining, ANudgeChangesOneWeightByOneUlpBeforeItsStep) {
+  TrainConfig config = TinyConfig();
+  config.schedule.peak = 0;
+  config.optimizer.weight_decay = 0;
+  const auto data = OpenShared(config.data);
+  Trainer plain(config, data);
+  const std::vector<float> before = WeightsOf(plain);
+  std::set<size_t> drawn;
+  for (uint64_t draw = 1; draw <= 8; ++draw) {
+    TrainConfig nudged = config;
+    nudged.stress.nudge_draw = draw;
+    nudged.stress.nudge_step = 2;
+    Trainer trainer(nudged, data);
+    StepUntil(trainer, 2);
+    EXPECT_TRUE(Differing(before, WeightsOf(trainer)).empty());
+    StepUntil(trainer, 3);
+    const std::vector<float> after = WeightsOf(trainer);
+    const std::vector<size_t> changed = Differing(before, after);
+    ASSERT_EQ(changed.size(), 1u);
+    const float was = before[changed[0]];
+    EXPECT_EQ(after[changed[0]], std::nextafter(was, std::copysign(1e30f, was)));
+    drawn.insert(changed[0]);
+    StepUntil(trainer, 5);
+    EXPECT_EQ(WeightsOf(trainer), after);
+  }
+  EXPECT_EQ(drawn.size(), 8u);
+}
+
+// Every weight has the same chance: over many draws the mean number is that of the middle weight.
+TEST(StressOfATraining, DrawsOfANudgeReachAllWeights) {
+  TrainConfig config = TinyConfig();
+  Trainer trainer(config, OpenShared(config.data));
+  const std::vector<float> before = WeightsOf(trainer);
+  constexpr int kDraws = 2000;
+  double sum = 0;
+  std::vector<float> last = before;
+  for (int draw = 1; draw <= kDraws; ++draw) {
+    StressConfig stress;
+    stress.nudge_draw = static_cast<uint64_t>(draw);
+    NudgeWeight(stress, config.train.seed, trainer.model().parameters());
+    const std::vector<float> after = WeightsOf(trainer);
+    const std::vector<size_t> changed = Differing(last, after);
+    ASSERT_EQ(changed.size(), 1u);
+    sum += static_cast<double>(changed[0]) / static_cast<double>(before.size());
+    last = after;
+  }
+  // A uniform number in [0, 1) has the standard deviation 0.289: this is 5 standard errors.
+  EXPECT_NEAR(sum / kDraws, 0.5, 5 * 0.289 / std::sqrt(kDraws));
+}
+
+TEST(StressOfATraining, ANudgedTrainingGoesOnBitForBit) {
+  TrainConfig config = TinyConfig();
+  config.stress.nudge_draw = 3;
+  config.stress.nudge_step = 4;
+  const auto data = OpenShared(config.data);
+  Trainer whole(config, data);
+  StepUntil(whole, 8);
+  TrainConfig without = config;
+  without.stress = {};
+  Trainer plain(without, data);
+  StepUntil(plain, 8);
+  EXPECT_NE(WeightsOf(whole), WeightsOf(plain));
+  for (const uint64_t at : {3, 4, 5}) {
+    Trainer first(config, data), second(config, data);
+    StepUntil(first, at);
+    second.Restore(first.Save());
+    StepUntil(second, 8);
+    EXPECT_EQ(TensorBytes(second.Save()), TensorBytes(whole.Save())) << at;
+  }
+}
+
+TEST(StressOfATraining, ANudgeThatCannotBeIsRefused) {
+  TrainConfig config = TinyConfig();
+  config.stress.nudge_draw = 1;
+  config.stress.nudge_step = config.train.steps;
+  ExpectMessage(ErrorOf([&] { CheckTrainConfig(config); }),
+                {"stress.nudge_step: " + std::to_string(config.train.steps) +
+                 " is not below the number of steps"});
+  config.stress.nudge_step = 0;
+  config.optimizer.weights = ParseFormat("bf16");
+  ExpectMessage(ErrorOf([&] { CheckTrainConfig(config); }),
+                {"stress.nudge_draw: the neighbours of weights are those in fp32"});
+}
+
 TEST(CheckStressConfig, RefusesWhatHasNoEffect) {
   const auto error = [](StressConfig stress) {
     return ErrorOf([&] { CheckStressConfig(stress); });
@@ -676,6 +782,7 @@ TEST(CheckStressConfig, RefusesWhatHasNoEffect) {
   EXPECT_EQ(error({.burst_steps = 2}),
             "stress.burst_tensor: a burst is set without the parameter that it is in");
   EXPECT_EQ(error({.burst_tensor = "a", .burst_step = 4}), kNoError);
+  EXPECT_EQ(error({.nudge_step = 4}), "stress.nudge_step: 4 is set without stress.nudge_draw");
 }
 
 }  // namespace

@@ -80,6 +80,7 @@ enum class RandomPurpose : uint32_t {
   kTokens,       // tokens with Zipf frequencies
   kPatches,      // patches that are dropped; stream: step
   kWhatIf,       // rounding under recipes of what-if telemetry; stream: pass, layer, tensor
+  kNudge,        // the weight that is changed by one ulp; stream: number of the draw
 };
 
 // Returns the seed for one purpose: the first two words of Philox4x32 with counter

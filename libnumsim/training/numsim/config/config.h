@@ -55,10 +55,17 @@ struct StressConfig {
   std::string burst_tensor = {};
   uint64_t burst_step = 0, burst_steps = 1;
 
+  // The least change that there is: before step `nudge_step` one weight becomes the next float32 away
+  // from zero. `nudge_draw` numbers the draws of the weight, from all weights of the model, by the seed of
+  // the training. 0: none. Needs weights in float32.
+  uint64_t nudge_draw = 0, nudge_step = 0;
+
   // Returns true if the burst is at this step.
   bool InBurst(uint64_t step) const {
     return !burst_tensor.empty() && step >= burst_step && step - burst_step < burst_steps;
   }
+  // Returns true if a weight is nudged before this step.
+  bool NudgesAt(uint64_t step) const { return nudge_draw != 0 && step == nudge_step; }
   // Returns the number of the batch that a step takes for batch `index`.
   uint64_t BatchOf(uint64_t step, uint64_t index) const {
     return step < old_steps ? index % old_batches : index;
@@ -75,7 +82,8 @@ inline constexpr double kLargestInputTail = 4;
 inline constexpr double kLargestJump = 1e6;
 
 // Throws Error naming the key for values that are out of range or not finite, and for those that have
-// no effect: stress.value without stress.point, a burst without its tensor, a jump without a factor.
+// no effect: stress.value without stress.point, a burst without its tensor, a jump without a factor, the step of
+// a nudge without its draw.
 void CheckStressConfig(const StressConfig& stress);
 
 struct LoopConfig {

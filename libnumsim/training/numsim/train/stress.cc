@@ -4,6 +4,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <limits>
 #include <string>
@@ -16,6 +17,7 @@
 #include "numsim/base/require.h"
 #include "numsim/config/config_value.h"
 #include "numsim/ops/elementwise.h"
+#include "numsim/random/streams.h"
 
 namespace numsim {
 namespace {
@@ -143,6 +145,23 @@ Parameter<float>* BurstParameter(const StressConfig& stress, ParameterList<float
       "there is no parameter '{}'{}",
       stress.burst_tensor,
       DidYouMean(stress.burst_tensor, fmt::format("{}", fmt::join(names, ", "))));
+}
+
+void NudgeWeight(const StressConfig& stress, uint64_t seed, ParameterList<float>& parameters) {
+  NUMSIM_REQUIRE(stress.nudge_draw != 0, "NudgeWeight: stress.nudge_draw is 0");
+  const PhiloxCounter words =
+      RandomBlock({DeriveSeed(seed, RandomPurpose::kNudge), stress.nudge_draw}, 0);
+  const uint64_t word = uint64_t{words[1]} << 32 | words[0];
+  // The number of weights is far below 2^64, so that the remainder favours none.
+  uint64_t index = word % parameters.Elements();
+  for (Parameter<float>& parameter : parameters) {
+    if (index < parameter.Elements()) {
+      float& weight = parameter.value.View().Span()[index];
+      weight = std::bit_cast<float>(std::bit_cast<uint32_t>(weight) + 1);
+      return;
+    }
+    index -= parameter.Elements();
+  }
 }
 
 void ScaleInputs(double factor, Batch& batch) {

@@ -32,6 +32,9 @@ void StretchInputs(double tail, Batch& batch);
 // and the nearest name, if there is no such parameter.
 Parameter<float>* BurstParameter(const StressConfig& stress, ParameterList<float>& parameters);
 
+// Replaces the weight that stress.nudge_draw draws by the next float32 away from zero. Requires a draw.
+void NudgeWeight(const StressConfig& stress, uint64_t seed, ParameterList<float>& parameters);
+
 // Multiplies the values of the batch by `factor`, rounded to float32. Throws Error naming the key if a
 // result would exceed float32.
 void ScaleInputs(double factor, Batch& batch);

@@ -167,6 +167,9 @@ void Trainer::Parts::AddGradients(size_t part) {
 void Trainer::Parts::TakeStep() {
   const uint64_t index = course.step;
   const bool measures = IsDue(index, config.telemetry.tensors_every);
+  if (config.stress.NudgesAt(index)) {
+    NudgeWeight(config.stress, config.train.seed, model->parameters());
+  }
   LossSum loss;
   bool finite = true;
   for (size_t part = 0; finite && part < config.train.accumulate; ++part) {

@@ -53,6 +53,27 @@ void CheckModelAlone(ModelConfig model) {
 
 }  // namespace
 
+namespace {
+
+void CheckNudge(const TrainConfig& config) {
+  const StressConfig& stress = config.stress;
+  if (stress.nudge_draw == 0) return;
+  if (stress.nudge_step >= config.train.steps) {
+    throw KeyError::Format("stress.nudge_step",
+                           "{} is not below the number of steps, {}",
+                           stress.nudge_step,
+                           config.train.steps);
+  }
+  if (config.optimizer.weights.name != ParseFormat("fp32").name) {
+    throw KeyError::Format(
+        "stress.nudge_draw",
+        "the neighbours of weights are those in fp32, and optimizer.weights is {}",
+        config.optimizer.weights.name);
+  }
+}
+
+}  // namespace
+
 StorageConfig::StorageConfig() : activations(ParseFormat("fp32")), gradients(activations) {}
 
 void CheckTrainConfig(const TrainConfig& config) {
@@ -68,6 +89,7 @@ void CheckTrainConfig(const TrainConfig& config) {
   CheckSchedule(config.schedule);
   CheckLossScalerConfig(config.loss_scaler);
   CheckLoop(config.train);
+  CheckNudge(config);
   if (config.telemetry.every == 0) throw KeyError("telemetry.every", "0 is below 1");
   CheckWhatIfConfig(config.what_if);
 }

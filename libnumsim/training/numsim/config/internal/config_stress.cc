@@ -26,6 +26,10 @@ void CheckStressConfig(const StressConfig& stress) {
   if (stress.burst_tensor.empty() && (stress.burst_step != 0 || stress.burst_steps != 1)) {
     throw KeyError("stress.burst_tensor", "a burst is set without the parameter that it is in");
   }
+  if (stress.nudge_draw == 0 && stress.nudge_step != 0) {
+    throw KeyError::Format(
+        "stress.nudge_step", "{} is set without stress.nudge_draw", stress.nudge_step);
+  }
   if (stress.old_steps == 0 && stress.old_batches != 1) {
     throw KeyError::Format(
         "stress.old_batches", "{} is set without stress.old_steps", stress.old_batches);

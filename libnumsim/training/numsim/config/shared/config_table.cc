@@ -54,6 +54,12 @@ ConfigRows<StressConfig> StressRows() {
               "a parameter"),
       WholeRow("burst_step", &S::burst_step, 0, "first step with an infinite gradient"),
       WholeRow("burst_steps", &S::burst_steps, 1, "number of such steps"),
+      WholeRow(
+          "nudge_draw",
+          &S::nudge_draw,
+          0,
+          "number of a draw of one weight, which becomes the next float32 away from zero; 0: none"),
+      WholeRow("nudge_step", &S::nudge_step, 0, "step before which it does"),
   };
 }
 
