@@ -43,8 +43,11 @@ void PrintClaims(const experiments::Experiment& experiment) {
   if (experiment.claims.empty()) return;
   fmt::print("\nclaims; a run tests one if its options have every arm that the contrast names\n");
   for (const ClaimSpec& claim : experiment.claims) PrintClaim(claim);
-  if (experiment.paper_settings.empty()) return;
+  if (experiment.paper_settings.empty() && experiment.training_settings.empty()) return;
   fmt::print("\nsettings of the paper\n");
+  for (const experiments::SharedSetting& setting : experiment.training_settings) {
+    PrintWrapped(2, fmt::format("{}: {} ({})", setting.name, setting.values, setting.source));
+  }
   for (const PaperSetting& setting : experiment.paper_settings) {
     const std::string name = setting.option.empty() ? "" : fmt::format("--{} ", setting.option);
     PrintWrapped(2,

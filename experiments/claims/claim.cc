@@ -243,8 +243,15 @@ std::vector<JudgedClaim> Judge(const std::vector<ClaimSpec>& claims,
   for (JudgedClaim& claim : judged) {
     if (in_family(claim)) claim.result = *next++;
     HeedBound(claim);
+    const bool tested = claim.result.verdict != Verdict::kNotTested;
+    if (tested && claim.spec->trained) claim.trained = claim.spec->trained(settings);
   }
   return judged;
+}
+
+TrainedScale ScaleOf(const JudgedClaim& claim, const RunScale& run) {
+  if (claim.spec->kind == ClaimKind::kExact) return {};
+  return claim.trained.value_or(run.trained);
 }
 
 bool AllDecided(const std::vector<JudgedClaim>& claims) {

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "experiments/claims/frame.h"
+#include "experiments/claims/scale.h"
 #include "experiments/claims/verdict.h"
 
 namespace numsim::experiments {
@@ -128,6 +129,9 @@ struct ClaimSpec {
   std::string scale;    // where the paper states it, and from which scale on a run tests it
   bool primary = true;  // false: exploratory, not corrected for the number of claims
   std::function<Evidence(const Settings&, const Tables&)> evidence;
+  // Returns the scale of the largest training that the claim compares, in a run that tests it; empty:
+  // that of the run's largest.
+  std::function<TrainedScale(const Settings&)> trained = {};
 };
 
 // A setting of the paper. A run whose option differs prints the deviation with its reason.
@@ -143,6 +147,7 @@ struct JudgedClaim {
   Evidence evidence;
   double margin = 0;
   ClaimResult result;
+  std::optional<TrainedScale> trained = {};  // of what it compares, where the claim says so
 };
 
 // Returns the verdicts of all claims. One whose evidence is in a table of Tables::not_given is not
@@ -151,6 +156,10 @@ struct JudgedClaim {
 std::vector<JudgedClaim> Judge(const std::vector<ClaimSpec>& claims,
                                const Settings& settings,
                                const Tables& tables);
+
+// Returns the scale of a claim's evidence in a run. Exact arithmetic trains nothing: it holds at every
+// size.
+TrainedScale ScaleOf(const JudgedClaim& claim, const RunScale& run);
 
 // Returns true unless a primary claim is inconclusive.
 bool AllDecided(const std::vector<JudgedClaim>& claims);

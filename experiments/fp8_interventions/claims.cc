@@ -6,7 +6,7 @@
 #include <limits>
 
 #include "experiments/fp8_interventions/fp8_interventions.h"
-#include "experiments/runner/approximate_parameters.h"
+#include "experiments/runner/model_size.h"
 #include "experiments/shared/special_values.h"
 #include "experiments/study/outcomes.h"
 #include "numsim/base/elementary.h"
@@ -62,8 +62,9 @@ constexpr double kDivergesAbove = 420e6;  // parameters
 constexpr double kMostHarm = 0.1;  // share of what bf16 learns that a stress may take from it
 
 double ParametersOf(const Results& results) {
-  return ApproximateParameters(
-      ConfigOf(results.study, results.settings, {kNone, kBf16}, results.settings.seed));
+  return CountParameters(
+             ConfigOf(results.study, results.settings, {kNone, kBf16}, results.settings.seed))
+      .all;
 }
 
 // Returns why a run with a stress is no evidence; "" if it is, and for a run without a stress.

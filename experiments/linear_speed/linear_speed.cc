@@ -121,6 +121,10 @@ std::vector<PaperSetting> PaperSettings() {
        "The paper times kernels in Triton against torch.matmul on an A100",
        "Appendix B",
        "Here the kernels are numsim's, and the machine is that of the run."},
+      {"",
+       "The paper does not say how often it repeats a measurement",
+       "Appendix B",
+       "Here --seeds repeats it in one process on one machine: intervals cover no other machine."},
   };
 }
 

@@ -183,7 +183,11 @@ double Loss(const Frame& run) {
 
 void AddClaimFunctions(study::Functions& functions) {
   functions.values = {
-      {"high", High}, {"low", Low}, {"least-beta2", LeastBeta2}, {"remedy", RemedyBeta2}};
+      {"high", High},
+      {"low", Low},
+      {"least-beta2", LeastBeta2},
+      {"remedy", RemedyBeta2},
+      {"student-batch", [](const Settings& settings) { return settings.Get("student-batch"); }}};
   functions.outcomes = {{"spikes", SpikesOf},
                         {"loss", Loss},
                         {"accuracy", Accuracy},

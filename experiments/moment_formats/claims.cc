@@ -6,7 +6,7 @@
 #include <map>
 
 #include "experiments/moment_formats/moment_formats.h"
-#include "experiments/runner/approximate_parameters.h"
+#include "experiments/runner/model_size.h"
 #include "experiments/shared/special_values.h"
 #include "numsim/base/elementary.h"
 
@@ -47,7 +47,7 @@ Evidence CompareBest(const Results& results,
 double ParametersOf(const Results& results) {
   const Settings& settings = results.settings;
   const Arm arm = ArmsOf(results.study, settings).front();
-  return ApproximateParameters(ConfigOf(results.study, settings, arm, settings.seed));
+  return CountParameters(ConfigOf(results.study, settings, arm, settings.seed)).all;
 }
 
 Evidence Compare(const Results& results,

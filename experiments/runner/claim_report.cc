@@ -2,10 +2,10 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 
 #include "experiments/runner/experiment.h"
-#include "experiments/runner/option_names.h"
 
 namespace numsim::experiments {
 namespace {
@@ -28,9 +28,16 @@ std::string IntervalText(const ContrastResult& contrast, double confidence) {
   return fmt::format("[{:.4g}, {:.4g}] at {:g} %", contrast.low, contrast.high, 100 * confidence);
 }
 
-Row RowOf(const JudgedClaim& claim, const Settings& settings, const std::string& scale) {
+// Returns a size as a cell, which is empty where nothing is trained.
+Cell SizeCell(double size) {
+  if (size == 0) return "";
+  return static_cast<int64_t>(size);
+}
+
+Row RowOf(const JudgedClaim& claim, const Settings& settings, const RunScale& scale) {
   const ClaimResult& result = claim.result;
   const std::string unit = claim.spec->margin.unit;
+  const TrainedScale trained = ScaleOf(claim, scale);
   return {claim.spec->id,
           ToString(claim.spec->kind),
           claim.spec->primary ? "yes" : "no",
@@ -43,32 +50,20 @@ Row RowOf(const JudgedClaim& claim, const Settings& settings, const std::string&
           result.p,
           result.alpha,
           settings.preset,
-          scale};
+          scale.words,
+          SizeCell(trained.parameters),
+          SizeCell(trained.tokens),
+          ScaleWord(trained)};
 }
 
 }  // namespace
 
 Table VerdictTable(const std::vector<JudgedClaim>& claims,
                    const Settings& settings,
-                   const std::string& scale) {
-  Table table{{"claim",
-               "kind",
-               "primary",
-               "verdict",
-               "reason",
-               "seeds",
-               "seeds_to_decide",
-               "margin",
-               "unit",
-               "p",
-               "alpha",
-               "preset",
-               "scale",
-               "contrast",
-               "estimate",
-               "low",
-               "high",
-               "confidence",
+                   const RunScale& scale) {
+  Table table{{"claim",  "kind", "primary",  "verdict",  "reason", "seeds", "seeds_to_decide",
+               "margin", "unit", "p",        "alpha",    "preset", "scale", "parameters",
+               "tokens", "word", "contrast", "estimate", "low",    "high",  "confidence",
                "pooled"}};
   for (const JudgedClaim& claim : claims) {
     const Row head = RowOf(claim, settings, scale);
@@ -108,16 +103,17 @@ std::string MeasuredText(const JudgedClaim& claim) {
   return text.empty() ? "-" : text;
 }
 
-std::string VerdictText(const JudgedClaim& claim, const std::string& scale) {
+std::string VerdictText(const JudgedClaim& claim, const RunScale& scale) {
   const ClaimResult& result = claim.result;
   if (result.verdict == Verdict::kNotTested) {
     return fmt::format("{}: {}", ToString(result.verdict), result.reason);
   }
-  std::string basis = scale;
+  std::string basis = SizeText(ScaleOf(claim, scale));
   const auto add = [&](const std::string& text) {
     if (!text.empty()) basis += (basis.empty() ? "" : "; ") + text;
   };
   const bool exact = claim.spec->kind == ClaimKind::kExact;
+  add(scale.words);
   if (!exact) add(fmt::format("{} seed{}", result.seeds, result.seeds == 1 ? "" : "s"));
   add(result.reason);
   if (result.verdict == Verdict::kInconclusive) {
@@ -134,11 +130,59 @@ namespace {
 // Returns the value of an option, or a word for an empty one.
 std::string OrEmpty(const std::string& value) { return value.empty() ? "empty" : value; }
 
+// Returns the words of a text on lines of at most `width` characters, unless a word is longer.
+std::vector<std::string> Lines(const std::string& text, size_t width) {
+  std::vector<std::string> lines = {""};
+  for (size_t begin = 0; begin < text.size();) {
+    const size_t end = std::min(text.find(' ', begin), text.size());
+    const std::string word = text.substr(begin, end - begin);
+    std::string& line = lines.back();
+    if (!line.empty() && line.size() + 1 + word.size() > width) {
+      lines.push_back(word);
+    } else {
+      line += (line.empty() ? "" : " ") + word;
+    }
+    begin = end + 1;
+  }
+  return lines;
+}
+
+// Returns a row of a table whose cells are wrapped. Its lines begin with a blank, so that a summary keeps
+// them as they are.
+std::string TableRow(const std::vector<std::string>& cells) {
+  constexpr size_t kWidths[] = {21, 23, 24};
+  std::vector<std::vector<std::string>> lines;
+  size_t height = 0;
+  for (size_t i = 0; i < cells.size(); ++i) {
+    lines.push_back(Lines(cells[i], kWidths[i]));
+    height = std::max(height, lines.back().size());
+  }
+  std::string text;
+  for (size_t row = 0; row < height; ++row) {
+    std::string line;
+    for (size_t i = 0; i < cells.size(); ++i) {
+      const std::string cell = row < lines[i].size() ? lines[i][row] : "";
+      line += fmt::format("{} {:<{}}", i == 0 ? "" : " |", cell, kWidths[i]);
+    }
+    text += line.substr(0, line.find_last_not_of(' ') + 1) + "\n";
+  }
+  return text;
+}
+
 }  // namespace
 
-std::string DeviationsText(const std::vector<PaperSetting>& paper, const Settings& settings) {
+std::string DeviationsText(const Experiment& experiment, const Settings& settings) {
   std::string text;
-  for (const PaperSetting& setting : paper) {
+  if (experiment.deviations) {
+    for (Deviation& deviation : experiment.deviations(settings)) {
+      if (text.empty()) text = TableRow({"setting", "paper", "this run"});
+      if (!settings.rows.files.empty() && deviation.setting == kHardwareSetting) {
+        deviation.run = "trained elsewhere";
+      }
+      text += TableRow({deviation.setting, deviation.paper, deviation.run});
+    }
+  }
+  for (const PaperSetting& setting : experiment.paper_settings) {
     const bool has_option = !setting.option.empty();
     if (has_option && settings.Get(setting.option) == setting.paper) continue;
     text += has_option
@@ -149,12 +193,6 @@ std::string DeviationsText(const std::vector<PaperSetting>& paper, const Setting
                               setting.source,
                               setting.reason)
                 : fmt::format("{} ({}). {}\n", setting.paper, setting.source, setting.reason);
-  }
-  // Reasons speak of trainings as the experiment sets them up. (update-fidelity has random keys.)
-  const auto keys = settings.options.find(std::string(kKeysOption));
-  if (keys != settings.options.end() && keys->second.find('=') != std::string::npos) {
-    text +=
-        fmt::format("--keys is {}: where a line above says otherwise, this holds.\n", keys->second);
   }
   return text;
 }

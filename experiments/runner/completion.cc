@@ -182,14 +182,16 @@ std::vector<Trial> ListTrials(const Experiment& experiment, const Settings& sett
   return trials;
 }
 
-std::string ScaleOf(const Experiment& experiment, const Settings& settings, const Tables& tables) {
-  std::string scale = experiment.scale ? experiment.scale(settings, tables) : "";
+RunScale ScaleOf(const Experiment& experiment, const Settings& settings, const Tables& tables) {
+  RunScale scale;
+  if (experiment.scale) scale.words = experiment.scale(settings, tables);
+  if (experiment.trained) scale.trained = experiment.trained(settings);
   if (settings.rows.files.empty()) return scale;
-  return fmt::format("{}{}trained elsewhere: {}; rows of {}",
-                     scale,
-                     scale.empty() ? "" : "; ",
-                     settings.rows.scale,
-                     settings.rows.Text());
+  scale.words += fmt::format("{}trained elsewhere: {}; rows of {}",
+                             scale.words.empty() ? "" : "; ",
+                             settings.rows.scale,
+                             settings.rows.Text());
+  return scale;
 }
 
 void AddNotGiven(const Experiment& experiment, const Settings& settings, Tables& tables) {
@@ -272,7 +274,7 @@ void WriteSummary(const Experiment& experiment,
                   const fs::path& directory,
                   RunReport& report) {
   const std::vector<JudgedClaim> judged = Judge(experiment.claims, settings, tables);
-  const std::string scale = ScaleOf(experiment, settings, tables);
+  const RunScale scale = ScaleOf(experiment, settings, tables);
   if (!judged.empty()) {
     WriteCsv(directory / kVerdictsFile, VerdictTable(judged, settings, scale));
     report.outputs.emplace_back(kVerdictsFile);

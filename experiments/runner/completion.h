@@ -28,8 +28,8 @@ std::vector<JudgedClaim> JudgeTrials(const Experiment& experiment,
                                      const Settings& settings,
                                      const FinishedTrials& finished);
 
-// Returns the scale of a run in words; with --rows also that of the trainings, and where they are from.
-std::string ScaleOf(const Experiment& experiment, const Settings& settings, const Tables& tables);
+// Returns the scale of a run; with --rows also that of the trainings, and where they are from.
+RunScale ScaleOf(const Experiment& experiment, const Settings& settings, const Tables& tables);
 
 // Adds the tables that the settings' --rows do not give to tables.not_given, without rows if `tables`
 // lacks them.

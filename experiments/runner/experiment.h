@@ -11,7 +11,9 @@
 #include <vector>
 
 #include "experiments/claims/claim.h"
+#include "experiments/claims/deviation.h"
 #include "experiments/claims/run_settings.h"
+#include "experiments/claims/scale.h"
 #include "numsim/io/csv.h"
 #include "numsim/plot/figure.h"
 
@@ -158,8 +160,14 @@ struct Experiment {
   std::function<std::vector<Figure>(const Settings&, const Tables&)> figures;
   // The claims that a run judges, in the order of its summary.
   std::vector<ClaimSpec> claims;
-  // The settings of the paper that the options can reproduce.
+  // Settings of the paper that are in no list that experiments share.
   std::vector<PaperSetting> paper_settings;
+  // The paper's settings of the list that all trainings share (shared/paper_training.h), and those of them
+  // from which the trainings of a run deviate; empty: no training is compared with a paper.
+  std::vector<SharedSetting> training_settings;
+  std::function<std::vector<Deviation>(const Settings&)> deviations;
+  // Returns the scale of a run's largest training, beside the paper's; empty: nothing is trained.
+  std::function<TrainedScale(const Settings&)> trained;
   // The advice of `numsim describe`, printed with the published verdicts.
   std::vector<Advice> advice;
   // Returns the scale of a run in words, e.g. "2 layers, width 64, 300 steps"; seeds are added. What

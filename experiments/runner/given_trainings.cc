@@ -7,7 +7,7 @@
 #include <cmath>
 #include <numeric>
 
-#include "experiments/runner/approximate_parameters.h"
+#include "experiments/runner/model_size.h"
 #include "numsim/base/error.h"
 #include "numsim/base/nearest_name.h"
 
@@ -271,7 +271,7 @@ void GivenTrainings::CheckSize(size_t row, const TrainConfig& config) {
   }
   // Another vocabulary or text encoder changes the number; another width or depth changes it more.
   constexpr double kFactor = 2;
-  const double expected = ApproximateParameters(config);
+  const double expected = CountParameters(config).all;
   const bool known = config.model.kind != ModelKind::kMlp;
   if (known && (parameters > kFactor * expected || kFactor * parameters < expected)) {
     throw file_.Bad(

@@ -132,7 +132,7 @@ RunReport Redraw(const std::filesystem::path& directory, const Drawing& drawing 
 std::string SummaryText(const Experiment& experiment,
                         const Settings& settings,
                         const std::vector<JudgedClaim>& judged,
-                        std::string_view scale,
+                        const RunScale& scale,
                         std::string_view notes,
                         std::string_view changed = {});
 

@@ -79,7 +79,7 @@ std::string SettingsText(const Experiment& experiment, const Settings& settings)
 std::string SummaryText(const Experiment& experiment,
                         const Settings& settings,
                         const std::vector<JudgedClaim>& judged,
-                        std::string_view scale,
+                        const RunScale& scale,
                         std::string_view notes,
                         std::string_view changed) {
   std::string text = Wrap("", fmt::format("{}: {}", experiment.name, experiment.title));
@@ -98,13 +98,13 @@ std::string SummaryText(const Experiment& experiment,
     text += Wrap("Times:      ", fmt::format("only in {}.csv. {}", table.name, kTimedNote));
   }
   if (!changed.empty()) text += Wrap("Changed:    ", changed);
-  const std::string deviations = DeviationsText(experiment.paper_settings, settings);
+  const std::string deviations = DeviationsText(experiment, settings);
   if (!deviations.empty()) text += Wrap("Deviations: ", deviations);
   for (const JudgedClaim& claim : judged) {
     text += "\n" +
             Wrap("Claim:    ", fmt::format("{}: {}", claim.spec->id, claim.spec->statement)) +
             Wrap("Contrast: ", claim.spec->contrast) + Wrap("Measured: ", MeasuredText(claim)) +
-            Wrap("Verdict:  ", VerdictText(claim, std::string(scale)));
+            Wrap("Verdict:  ", VerdictText(claim, scale));
   }
   notes = notes.substr(0, notes.find_last_not_of(" \n") + 1);
   if (!notes.empty()) text += "\n" + Wrap("", notes);

@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "experiments/claims/frame.h"
-#include "experiments/runner/approximate_parameters.h"
 #include "experiments/runner/experiment.h"
+#include "experiments/runner/model_size.h"
 #include "experiments/shared/state_archive.h"
 #include "numsim/config/config.h"
 #include "numsim/plot/figure.h"

@@ -20,6 +20,20 @@ std::vector<ArmContrast> ContrastsOf(const Results& results, const ClaimRow& cla
   return contrasts;
 }
 
+std::vector<Arm> ArmsOf(const Results& results, const ClaimRow& claim) {
+  std::vector<Arm> arms;
+  for (const auto& [picks, weight] : claim.arms) arms.push_back(results.ArmOf(picks));
+  return arms;
+}
+
+// Returns whether a claim says what it compares: its arms, or the centre if it has none. Where an axis has
+// no value by itself, the study's own comparison chooses the arms.
+bool HasOwnArms(const Study& study, const ClaimRow& claim) {
+  if (study.centre) return true;
+  return !claim.arms.empty() &&
+         std::ranges::none_of(study.axes, [](const Axis& axis) { return axis.baseline.empty(); });
+}
+
 std::string TextOf(const Results& results, const Arm& arm) {
   return ArmText(results.study, arm, results.study.arm_text);
 }
@@ -133,6 +147,10 @@ std::vector<ClaimSpec> ClaimsOf(const std::shared_ptr<const Study>& study) {
     claim.primary = row.primary;
     claim.evidence = [study, row](const Settings& settings, const Tables& tables) {
       return EvidenceOf({*study, settings, tables}, row);
+    };
+    if (!HasOwnArms(*study, row)) continue;
+    claim.trained = [study, row](const Settings& settings) {
+      return TrainedScaleOf(*study, settings, ArmsOf({*study, settings, Tables()}, row));
     };
   }
   return claims;

@@ -178,6 +178,38 @@ std::vector<TrainingOfRow> TrainingsOf(const Study& study,
   return trainings;
 }
 
+// Returns the arms of all trials.
+std::vector<Arm> AllTrained(const Study& study, const Settings& settings) {
+  std::vector<Arm> all;
+  for (const Arm& arm : ArmsOf(study, settings)) {
+    const std::vector<Arm> trained = TrainedArms(study, settings, arm);
+    all.insert(all.end(), trained.begin(), trained.end());
+  }
+  return all;
+}
+
+// Returns the configurations of arms, of the first seed.
+std::vector<TrainConfig> ConfigsOf(const Study& study,
+                                   const Settings& settings,
+                                   const std::vector<Arm>& arms) {
+  std::vector<TrainConfig> configs;
+  for (const Arm& arm : arms) configs.push_back(ConfigOf(study, settings, arm, settings.seed));
+  return configs;
+}
+
+// Adds what compares a run's trainings with those of a paper.
+void AddPaper(const Shared& study, Experiment& experiment) {
+  experiment.paper_settings = study->paper_settings;
+  experiment.trained = [study](const Settings& settings) {
+    return TrainedScaleOf(*study, settings, AllTrained(*study, settings));
+  };
+  if (!study->paper) return;
+  experiment.training_settings = SettingsOf(*study->paper);
+  experiment.deviations = [study](const Settings& settings) {
+    return DeviationsOf(*study->paper, ConfigsOf(*study, settings, AllTrained(*study, settings)));
+  };
+}
+
 // ---- tables and figures
 
 // Returns the columns that identify an arm.
@@ -401,6 +433,16 @@ TrainConfig ConfigOf(const Study& study, const Settings& settings, const Arm& ar
   return Assemble(study, settings, arm, seed).config;
 }
 
+TrainedScale TrainedScaleOf(const Study& study,
+                            const Settings& settings,
+                            const std::vector<Arm>& arms) {
+  const std::vector<TrainConfig> configs = ConfigsOf(
+      study,
+      settings,
+      arms.empty() ? TrainedArms(study, settings, ArmsOf(study, settings).front()) : arms);
+  return study.paper ? TrainedScaleOf(*study.paper, configs) : experiments::TrainedScaleOf(configs);
+}
+
 std::string ArmText(const Study& study, const Arm& arm, const std::string& pattern) {
   return Fill(pattern, [&](const std::string& name) { return arm.at(NumberOf(study, name)); });
 }
@@ -439,11 +481,7 @@ Experiment MakeExperiment(Study given) {
   };
   experiment.claims = ClaimsOf(study);
   experiment.advice = study->advice;
-  experiment.paper_settings = study->paper_settings;
-  if (study->paper) {
-    experiment.paper_settings =
-        PaperTraining(*study->paper, experiment.options, study->paper_settings);
-  }
+  AddPaper(study, experiment);
   experiment.scale = [study](const Settings& settings, const Tables&) {
     return study->scale(settings);
   };

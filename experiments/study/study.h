@@ -151,7 +151,7 @@ struct Study {
   std::vector<std::function<Figure(const Results&)>> figures =
       {};  // those without panels are left out
   std::vector<Advice> advice = {};
-  std::optional<Paper> paper = {};                // whose settings the summary compares
+  std::optional<PaperTraining> paper = {};        // whose settings the summary compares
   std::vector<PaperSetting> paper_settings = {};  // beside those of PaperTraining
   std::function<std::string(const Results&)> notes = {};
   std::function<std::string(const std::string&)> from_former_names = {};
@@ -191,6 +191,11 @@ std::vector<Arm> TrainedArms(const Study& study, const Settings& settings, const
 std::vector<Arm> AllArms(const Study& study, const Settings& settings);
 // Returns the configuration of a trial. Throws Error naming the option that sets a wrong value.
 TrainConfig ConfigOf(const Study& study, const Settings& settings, const Arm& arm, uint64_t seed);
+// Returns the scale of the largest training of these arms, beside the paper's; without arms, of the first
+// that the study trains, which is its centre.
+TrainedScale TrainedScaleOf(const Study& study,
+                            const Settings& settings,
+                            const std::vector<Arm>& arms);
 // Returns the text of an arm by a template with axes in braces.
 std::string ArmText(const Study& study, const Arm& arm, const std::string& pattern);
 

@@ -1,6 +1,7 @@
 #include "experiments/study/study_file.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <sstream>
@@ -544,12 +545,22 @@ PaperSetting ReadPaperSetting(Node& node) {
   return {node.Text("option", ""), node.Text("paper"), node.Text("source"), node.Text("reason")};
 }
 
-std::optional<Paper> ReadPaper(Node& root) {
-  const std::string paper = root.Text("paper", "");
-  if (paper.empty()) return std::nullopt;
-  if (paper == "SwitchBack") return Paper::kSwitchBack;
-  if (paper == "Fishman") return Paper::kFishman;
-  throw root.About("paper", NotOneOf("the paper", paper, "SwitchBack, Fishman").what());
+std::optional<PaperTraining> ReadPaper(Node& root) {
+  const std::string paper = root.Text("paper", ""), figure = root.Text("figure", "");
+  if (paper.empty()) {
+    if (!figure.empty()) throw root.About("figure", "is of a paper, and there is no key paper");
+    return std::nullopt;
+  }
+  if (paper != "SwitchBack" && paper != "Fishman") {
+    throw root.About("paper", NotOneOf("the paper", paper, "SwitchBack, Fishman").what());
+  }
+  const PaperTraining training{paper == "Fishman" ? Paper::kFishman : Paper::kSwitchBack, figure};
+  const std::vector<std::string> figures = FiguresOf(training.paper);
+  if (!figure.empty() && std::ranges::count(figures, figure) == 0) {
+    const std::string names = fmt::format("{}", fmt::join(figures, ", "));
+    throw root.About("figure", NotOneOf("the figure", figure, names).what());
+  }
+  return training;
 }
 
 // Reads which arms a study has.

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "experiments/runner/approximate_parameters.h"
+#include "experiments/runner/model_size.h"
 #include "experiments/runner/settings.h"
 #include "experiments/shared/special_values.h"
 #include "experiments/swiglu_alignment/swiglu_alignment.h"
@@ -162,7 +162,7 @@ std::string OutOfReach(const Results& results) {
   if (tokens < kPapersTokens) {
     return fmt::format("out of reach: {:.2g} tokens; the divergence begins after 2e11", tokens);
   }
-  const double parameters = ApproximateParameters(config);
+  const double parameters = CountParameters(config).all;
   if (parameters < kPapersParameters) {
     return fmt::format("out of reach: {:.2g} parameters; the paper has 7e9", parameters);
   }

@@ -308,6 +308,11 @@ std::vector<PaperSetting> PaperSettings() {
        "Pretraining",
        "Here momentum and Adam are trained; an update has a root mean square of about 1. Muon, which "
        "the paper names, is not."},
+      {"",
+       "The paper trains on fineweb",
+       "Pretraining",
+       "Here the quadratic has noise in place of data, and the images of the logistic regression are drawn, "
+       "of --image-size pixels a side, or those of --input."},
   };
 }
 

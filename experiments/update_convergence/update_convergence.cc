@@ -224,6 +224,24 @@ std::vector<Option> Options() {
   };
 }
 
+// Returns the scale of the larger problem beside the training of [Seed003], "Pretraining". A step of the
+// quadratic sees one gradient, of the logistic regression a batch of images.
+TrainedScale Trained(const Settings& settings) {
+  const std::vector<std::string> problems = settings.GetList("problems");
+  const auto has = [&](const char* name) { return std::ranges::count(problems, name) > 0; };
+  const double side = settings.GetDouble("image-size", 2, 256);
+  const double steps = settings.GetDouble("steps", 2, 1e7);
+  TrainedScale scale{.paper_parameters = 200e6, .paper_tokens = 60e6};
+  if (has("logistic")) {
+    scale.parameters = static_cast<double>(kGeneratedClasses) * (side * side + 1);
+    scale.tokens = steps * settings.GetDouble("batch", 1, 65536);
+  } else if (has("quadratic")) {
+    scale.parameters = settings.GetDouble("size", 1, 16777216);
+    scale.tokens = steps;
+  }
+  return scale;
+}
+
 }  // namespace
 
 std::string_view ToString(Optimiser optimiser) { return KeywordToString(kOptimisers, optimiser); }
@@ -357,6 +375,7 @@ Experiment UpdateConvergence() {
   experiment.claims = Claims();
   experiment.paper_settings = PaperSettings();
   experiment.scale = TrainingScaleText;
+  experiment.trained = Trained;
   experiment.notes = Notes;
   return experiment;
 }

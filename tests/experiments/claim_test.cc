@@ -126,9 +126,11 @@ TEST(Judge, GivesEachOfTheVerdicts) {
   EXPECT_EQ(VerdictOf(judged[5]), "exact: refuted");
   EXPECT_FALSE(AllDecided(judged));
   EXPECT_TRUE(AllDecided({judged[0], judged[4], judged[5]}));
-  EXPECT_THAT(VerdictText(judged[3], "2 layers"), HasSubstr("inconclusive (2 layers; 3 seeds; "));
-  EXPECT_THAT(VerdictText(judged[3], "2 layers"), HasSubstr(" seeds would decide it"));
-  EXPECT_EQ(VerdictText(judged[4], "2 layers"), "not tested: out of reach: 7 billion parameters");
+  EXPECT_THAT(VerdictText(judged[3], {.words = "2 layers"}),
+              HasSubstr("inconclusive (mechanism; 2 layers; 3 seeds; "));
+  EXPECT_THAT(VerdictText(judged[3], {.words = "2 layers"}), HasSubstr(" seeds would decide it"));
+  EXPECT_EQ(VerdictText(judged[4], {.words = "2 layers"}),
+            "not tested: out of reach: 7 billion parameters");
   EXPECT_THAT(MeasuredText(judged[0]), HasSubstr("far - fp32: 0.1 nats per token, [0."));
 }
 
@@ -271,8 +273,9 @@ TEST(VerdictTable, HasARowPerContrast) {
   const std::vector<ClaimSpec> claims = {LossClaim("x/far", ClaimKind::kDifference, "far")};
   Settings settings;
   settings.preset = "quick";
-  const Table table =
-      VerdictTable(Judge(claims, settings, {{"t", Outcomes()}}), settings, "2 layers");
+  const Table table = VerdictTable(Judge(claims, settings, {{"t", Outcomes()}}),
+                                   settings,
+                                   {"2 layers", {139584, 1.6e6, 6.7e9, 2e12}});
   ASSERT_EQ(table.rows.size(), 1u);
   EXPECT_EQ(table.Text(0, "claim"), "x/far");
   EXPECT_EQ(table.Text(0, "verdict"), "supported");
@@ -280,7 +283,29 @@ TEST(VerdictTable, HasARowPerContrast) {
   EXPECT_NEAR(table.Number(0, "estimate"), 0.1, 1e-12);
   EXPECT_EQ(table.Text(0, "seeds"), "3");
   EXPECT_EQ(table.Text(0, "scale"), "2 layers");
+  EXPECT_EQ(table.Text(0, "parameters"), "139584");
+  EXPECT_EQ(table.Text(0, "tokens"), "1600000");
+  EXPECT_EQ(table.Text(0, "word"), "toy");
   EXPECT_EQ(table.Text(0, "preset"), "quick");
+}
+
+TEST(VerdictTable, OfAnExactClaimHasNoSize) {
+  ClaimSpec claim;
+  claim.id = "x/exact";
+  claim.kind = ClaimKind::kExact;
+  claim.evidence = [](const Settings&, const Tables&) { return Evidence{.exact = true}; };
+  const std::vector<ClaimSpec> claims = {claim};
+  const Table table = VerdictTable(Judge(claims, {}, {}), {}, {"2 layers", {1e6, 1e6, 1e9, 1e9}});
+  EXPECT_EQ(table.Text(0, "parameters"), "");
+  EXPECT_EQ(table.Text(0, "tokens"), "");
+  EXPECT_EQ(table.Text(0, "word"), "mechanism");
+}
+
+TEST(VerdictText, BeginsWithTheScale) {
+  const std::vector<ClaimSpec> claims = {LossClaim("x/far", ClaimKind::kDifference, "far")};
+  const std::vector<JudgedClaim> judged = Judge(claims, {}, {{"t", Outcomes()}});
+  EXPECT_EQ(VerdictText(judged.at(0), {"2 layers", {139584, 1.6e6, 6.7e9, 2e12}}),
+            "supported (toy, 0.14 M / 1.6 M tokens; 2 layers; 3 seeds)");
 }
 
 TEST(Deviations, AreTheSettingsThatDifferFromThePaper) {
@@ -289,13 +314,31 @@ TEST(Deviations, AreTheSettingsThatDifferFromThePaper) {
   const std::vector<PaperSetting> paper = {{"epsilon", "1e-5", "Llama 2", "It matters."},
                                            {"beta1", "0.9", "Llama 2", "-"},
                                            {"", "Patch dropout is left out.", "Appendix A", "-"}};
-  EXPECT_EQ(DeviationsText(paper, settings),
+  Experiment experiment;
+  experiment.paper_settings = paper;
+  EXPECT_EQ(DeviationsText(experiment, settings),
             "--epsilon is 1e-8; the paper has 1e-5 (Llama 2). It matters.\n"
             "Patch dropout is left out. (Appendix A). -\n");
-  settings.options["keys"] = "optimizer.beta2=0.5";
-  EXPECT_TRUE(DeviationsText(paper, settings)
-                  .ends_with("--keys is optimizer.beta2=0.5: where a line above says otherwise, "
-                             "this holds.\n"));
+}
+
+TEST(Deviations, OfTheSharedListAreATable) {
+  Experiment experiment;
+  experiment.deviations = [](const Settings&) {
+    return std::vector<Deviation>{
+        {"depth", "32", "2"},
+        {"data", "Red Pajama", "generated text of several words, longer than its cell"},
+        {"hardware", "256 Gaudi2", "simulated by numsim"}};
+  };
+  Settings settings;
+  EXPECT_EQ(DeviationsText(experiment, settings),
+            " setting               | paper                   | this run\n"
+            " depth                 | 32                      | 2\n"
+            " data                  | Red Pajama              | generated text of\n"
+            "                       |                         | several words, longer\n"
+            "                       |                         | than its cell\n"
+            " hardware              | 256 Gaudi2              | simulated by numsim\n");
+  settings.rows.files = {{"runs", "rows.csv", ""}};
+  EXPECT_NE(DeviationsText(experiment, settings).find("trained elsewhere"), std::string::npos);
 }
 
 }  // namespace

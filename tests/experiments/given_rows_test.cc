@@ -13,7 +13,7 @@
 #include <utility>
 #include <vector>
 
-#include "experiments/runner/approximate_parameters.h"
+#include "experiments/runner/model_size.h"
 #include "experiments/runner/rows_template.h"
 #include "experiments/runner/runner.h"
 #include "experiments/runner/settings.h"
@@ -46,7 +46,7 @@ Table AsRows(const Experiment& experiment, const Settings& settings, Table table
   for (size_t row = 0; row < table.rows.size(); ++row) {
     const TrainConfig& config = trainings[row].training.config;
     if (table.columns.size() == own + 4) {
-      table.rows[row].emplace_back(static_cast<int64_t>(ApproximateParameters(config)));
+      table.rows[row].emplace_back(static_cast<int64_t>(CountParameters(config).all));
     }
     table.rows[row].emplace_back(table.Number(row, "steps") * TokensPerStep(config));
     table.rows[row].insert(table.rows[row].end(), {"", ""});

@@ -29,7 +29,7 @@ std::string TextOf(const std::vector<std::string>& statements,
     experiment.claims.push_back(claim);
   }
   const Settings settings = MakeSettings(experiment, "quick", 7, 2, {});
-  return SummaryText(experiment, settings, Judge(experiment.claims, settings, {}), "", notes);
+  return SummaryText(experiment, settings, Judge(experiment.claims, settings, {}), {}, notes);
 }
 
 TEST(SummaryText, ListsClaimsWithVerdictsAndNotes) {
@@ -42,12 +42,12 @@ TEST(SummaryText, ListsClaimsWithVerdictsAndNotes) {
       "Claim:    made_up/positive: First.\n"
       "Contrast: the sums\n"
       "Measured: One.\n"
-      "Verdict:  exact: holds\n"
+      "Verdict:  exact: holds (mechanism)\n"
       "\n"
       "Claim:    made_up/positive: Second.\n"
       "Contrast: the sums\n"
       "Measured: One.\n"
-      "Verdict:  exact: holds\n"
+      "Verdict:  exact: holds (mechanism)\n"
       "\n"
       "A note.\n"
       "\n"
