@@ -13,19 +13,46 @@ namespace {
 
 using experiments::ListedClaim;
 using experiments::ListedItem;
+using experiments::PublishedVerdict;
 
-// Returns the verdict and on what it rests, as in "inconclusive (2 layers, width 64, 300 steps; 3
-// seeds; preset quick; docs/results.md)".
+// Returns the folder of a run in experiments/published: "moment-formats/small".
+std::string RunName(const PublishedVerdict& published) {
+  constexpr std::string_view kFolder = "experiments/published/";
+  return published.directory.substr(kFolder.size());
+}
+
+// Returns other runs' verdicts: ". Also: contradicted (toy, 0.87 M / 1.2 M tokens; moment-formats/small)".
+std::string OthersText(const PublishedVerdict& published) {
+  std::string text;
+  for (const PublishedVerdict& other : published.others) {
+    const std::string size = other.Size();
+    text += fmt::format("{}{} ({}{}{})",
+                        text.empty() ? ". Also: " : ", ",
+                        other.verdict,
+                        size,
+                        size.empty() ? "" : "; ",
+                        RunName(other));
+  }
+  return text;
+}
+
+// Returns the verdict and on what it rests, as in "inconclusive (toy, 0.14 M / 1.2 M tokens; 2 layers,
+// width 64, 300 steps; 3 seeds; preset quick; docs/results.md)".
 std::string VerdictText(const ListedClaim& claim) {
-  const auto& published = claim.published;
+  const PublishedVerdict& published = claim.published;
   if (published.page.empty()) {
     return fmt::format("{}: {}", published.verdict, published.reason);
   }
-  std::string basis = published.scale;
+  if (published.verdict == "not tested") {
+    return fmt::format(
+        "not tested: {} ({}; {})", published.reason, RunName(published), published.page);
+  }
+  std::string basis = published.Size();
+  basis += (basis.empty() ? "" : "; ") + published.scale;
   basis += fmt::format("; {} seed{}", published.seeds, published.seeds == "1" ? "" : "s");
   basis += fmt::format("; preset {}; {}", published.preset, published.page);
   const std::string reason = published.reason.empty() ? "" : fmt::format(". {}", published.reason);
-  return fmt::format("{} ({}){}", published.verdict, basis, reason);
+  return fmt::format("{} ({}){}{}", published.verdict, basis, reason, OthersText(published));
 }
 
 void PrintItem(const ListedItem& item) {
@@ -48,8 +75,19 @@ nlohmann::ordered_json Json(const ListedItem& item) {
           {"verdict", "not tested"},
           {"reason", item.item->untested},
           {"scale", nullptr},
+          {"word", nullptr},
+          {"parameters", nullptr},
+          {"tokens", nullptr},
           {"seeds", nullptr},
-          {"page", nullptr}};
+          {"run", nullptr},
+          {"page", nullptr},
+          {"also", nlohmann::ordered_json::array()}};
+}
+
+// Returns a number of parameters or tokens; null where nothing is trained.
+nlohmann::ordered_json SizeJson(double size) {
+  if (size == 0) return {};
+  return static_cast<int64_t>(size);
 }
 
 nlohmann::ordered_json Json(const ListedItem& item, const ListedClaim& claim) {
@@ -57,6 +95,14 @@ nlohmann::ordered_json Json(const ListedItem& item, const ListedClaim& claim) {
   const auto text = [](const std::string& value) {
     return value.empty() ? nlohmann::ordered_json() : nlohmann::ordered_json(value);
   };
+  auto also = nlohmann::ordered_json::array();
+  for (const PublishedVerdict& other : published.others) {
+    also.push_back({{"verdict", other.verdict},
+                    {"word", text(other.word)},
+                    {"parameters", SizeJson(other.parameters)},
+                    {"tokens", SizeJson(other.tokens)},
+                    {"run", RunName(other)}});
+  }
   nlohmann::ordered_json seeds;
   if (!published.seeds.empty()) seeds = std::stoi(published.seeds);
   return {{"id", claim.spec->id},
@@ -69,8 +115,13 @@ nlohmann::ordered_json Json(const ListedItem& item, const ListedClaim& claim) {
           {"verdict", published.verdict},
           {"reason", published.reason},
           {"scale", text(published.scale)},
+          {"word", text(published.word)},
+          {"parameters", SizeJson(published.parameters)},
+          {"tokens", SizeJson(published.tokens)},
           {"seeds", seeds},
-          {"page", text(published.page)}};
+          {"run", published.page.empty() ? nlohmann::ordered_json() : text(RunName(published))},
+          {"page", text(published.page)},
+          {"also", std::move(also)}};
 }
 
 void PrintJson(const std::vector<ListedItem>& items) {
@@ -86,17 +137,20 @@ void PrintJson(const std::vector<ListedItem>& items) {
 
 void AddClaimsCommand(Program& program) {
   struct Options {
-    std::string paper;
+    std::string paper, scale;
     bool json = false;
   };
   auto options = std::make_shared<Options>();
   CLI::App* sub = program.app.add_subcommand(
       "claims", "List what the papers claim, with the published verdict on each claim");
   sub->add_option("--paper", options->paper, "Only one paper: SwitchBack, Fishman or Seed003");
+  sub->add_option("--scale",
+                  options->scale,
+                  "Only claims whose quoted verdict is of that scale: mechanism, toy or paper");
   sub->add_flag("--json", options->json, "Print a JSON list with one object per claim");
   Example(sub, "numsim claims --paper SwitchBack");
   Choose(program, sub, [options] {
-    const std::vector<ListedItem> items = experiments::ListClaims(options->paper);
+    const std::vector<ListedItem> items = experiments::ListClaims(options->paper, options->scale);
     if (options->json) {
       PrintJson(items);
       return 0;

@@ -78,8 +78,10 @@ void PrintAdvice(const Experiment& e) {
     PrintWrapped(2, advice.text);
     for (const std::string& claim : advice.claims) {
       const experiments::PublishedVerdict known = experiments::QuotedVerdict(claim);
+      const std::string size = known.Size();
       const std::string basis = known.scale.empty() ? known.reason : known.scale;
-      fmt::print("    {}: {} ({})\n", claim, known.verdict, basis);
+      fmt::print(
+          "    {}: {} ({}{}{})\n", claim, known.verdict, size, size.empty() ? "" : "; ", basis);
     }
   }
 }

@@ -36,9 +36,33 @@ std::vector<ListedClaim> ClaimsOf(const PaperItem& item) {
   return claims;
 }
 
+// Returns the word of a scale: "paper scale" for "paper".
+std::string WordOf(std::string_view scale) {
+  if (scale == "paper") return kPaperScale;
+  const std::vector<std::string> names = {kMechanism, kToy, "paper"};
+  if (std::find(names.begin(), names.end(), scale) != names.end()) return std::string(scale);
+  const std::string near = NearestName(std::string(scale), names);
+  throw Error::Format("--scale '{}': {}expected one of: {}",
+                      scale,
+                      near.empty() ? "" : fmt::format("did you mean {}? ", near),
+                      fmt::join(names, ", "));
+}
+
+// Removes claims that no run of that word tests, and items without claims.
+void KeepScale(const std::string& word, std::vector<ListedItem>& items) {
+  for (ListedItem& item : items) {
+    std::erase_if(item.claims, [&](const ListedClaim& claim) {
+      return claim.published.word != word ||
+             claim.published.verdict == ToString(Verdict::kNotTested);
+    });
+  }
+  std::erase_if(items, [](const ListedItem& item) { return item.claims.empty(); });
+}
+
 }  // namespace
 
-std::vector<ListedItem> ListClaims(std::string_view paper) {
+std::vector<ListedItem> ListClaims(std::string_view paper, std::string_view scale) {
+  const std::string word = scale.empty() ? "" : WordOf(scale);
   std::vector<ListedItem> items;
   std::vector<std::string> papers;
   for (const PaperItem& item : PaperItems()) {
@@ -55,6 +79,7 @@ std::vector<ListedItem> ListClaims(std::string_view paper) {
                         near.empty() ? "" : fmt::format("did you mean {}? ", near),
                         fmt::join(papers, ", "));
   }
+  if (!word.empty()) KeepScale(word, items);
   return items;
 }
 

@@ -22,7 +22,8 @@ struct ListedItem {
 };
 
 // Returns the items of a paper, by its key in docs/references.md in any case, or those of all
-// papers for "". Throws Error naming the papers for another text.
-std::vector<ListedItem> ListClaims(std::string_view paper);
+// papers for "". With a scale, mechanism, toy or paper, only the claims that a published run of that scale
+// tests, and the items that have some. Throws Error naming what was expected for another text.
+std::vector<ListedItem> ListClaims(std::string_view paper, std::string_view scale = {});
 
 }  // namespace numsim::experiments

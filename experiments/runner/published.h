@@ -16,8 +16,7 @@ struct PublishedRun {
   Table verdicts;         // its verdicts.csv
 };
 
-// Returns the runs in the order of runs.csv there: of those that test a claim, the one that numsim quotes
-// is last (docs/verdicts.md).
+// Returns the runs in the order of runs.csv there.
 const std::vector<PublishedRun>& PublishedRuns();
 
 // A published verdict on a claim.
@@ -26,9 +25,16 @@ struct PublishedVerdict {
   std::string scale, seeds, preset, margin;
   std::string reason = "no published run";  // why it is inconclusive or not tested
   std::string page, directory;
+  double parameters = 0, tokens = 0;          // 0: nothing is trained
+  std::string word;                           // as of ScaleWord
+  std::vector<PublishedVerdict> others = {};  // of other runs that test the claim and say otherwise
+
+  // Returns the word and the size, as SizeText.
+  std::string Size() const;
 };
-// Returns the verdict of the last run that tests the claim. If no run tests it, returns the reason given
-// by the last run that has the claim's arms; if there is none of these either, that of the last run.
+// Returns the verdict of the run that tests the claim with the most parameters, and of these with the most
+// tokens, both to two digits; of several, the last of runs.csv. If no run tests it, returns the reason given by the largest
+// run that has the claim's arms; if there is none of these either, that of the largest run.
 PublishedVerdict QuotedVerdict(std::string_view claim);
 
 }  // namespace numsim::experiments

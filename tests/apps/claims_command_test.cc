@@ -20,7 +20,10 @@ TEST_F(ClaimsCommand, ListsEveryItemOfThePapers) {
     EXPECT_THAT(out, HasSubstr(std::string(item.source) + "\n"));
   }
   EXPECT_THAT(out, HasSubstr("-> not tested. not built: "));
-  EXPECT_THAT(out, HasSubstr("-> moment-formats/m-e4m3-v-e5m2-matches: inconclusive ("));
+  EXPECT_THAT(out, HasSubstr("-> moment-formats/m-e4m3-v-e5m2-matches: inconclusive (toy, 85 M "));
+  EXPECT_THAT(out, HasSubstr("-> update-fidelity/root-learning-rate: exact: holds (mechanism; "));
+  // A verdict of another run that differs is named.
+  EXPECT_THAT(out, HasSubstr("Also: "));
 }
 
 TEST_F(ClaimsCommand, JsonHasEveryFieldAndTheVerdictsOfTheStandard) {
@@ -29,8 +32,20 @@ TEST_F(ClaimsCommand, JsonHasEveryFieldAndTheVerdictsOfTheStandard) {
       "supported", "contradicted", "inconclusive", "not tested", "exact: holds", "exact: refuted"};
   std::set<std::string> sources;
   for (const nlohmann::json& claim : list) {
-    for (const char* const field :
-         {"id", "source", "statement", "contrast", "margin", "verdict", "scale", "seeds", "page"}) {
+    for (const char* const field : {"id",
+                                    "source",
+                                    "statement",
+                                    "contrast",
+                                    "margin",
+                                    "verdict",
+                                    "scale",
+                                    "word",
+                                    "parameters",
+                                    "tokens",
+                                    "seeds",
+                                    "run",
+                                    "page",
+                                    "also"}) {
       EXPECT_TRUE(claim.contains(field)) << claim.dump() << field;
     }
     EXPECT_TRUE(verdicts.contains(claim.at("verdict"))) << claim.dump();
@@ -46,6 +61,18 @@ TEST_F(ClaimsCommand, PaperSelects) {
   const Outcome wrong = Numsim("claims --paper Fishmann");
   EXPECT_EQ(wrong.exit_code, 2);
   EXPECT_THAT(wrong.err, HasSubstr("did you mean Fishman?"));
+}
+
+TEST_F(ClaimsCommand, ScaleSelects) {
+  for (const nlohmann::json& claim : nlohmann::json::parse(Output("claims --scale toy --json"))) {
+    EXPECT_EQ(claim.at("word"), "toy") << claim.dump();
+    EXPECT_GT(claim.at("parameters"), 0) << claim.dump();
+    EXPECT_GT(claim.at("tokens"), 0) << claim.dump();
+  }
+  EXPECT_THAT(Output("claims --scale mechanism"), Not(HasSubstr("(toy, ")));
+  const Outcome wrong = Numsim("claims --scale large");
+  EXPECT_EQ(wrong.exit_code, 2);
+  EXPECT_THAT(wrong.err, HasSubstr("expected one of: mechanism, toy, paper"));
 }
 
 TEST_F(ClaimsCommand, DescribeShowsTheClaimsWithTheirMargins) {

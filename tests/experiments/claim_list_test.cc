@@ -48,5 +48,52 @@ TEST(ClaimList, SelectsAPaperInAnyCaseAndNamesThePapersOtherwise) {
             "Seed003");
 }
 
+// Which of the runs is quoted, by the tables alone.
+TEST(ClaimList, QuotesTheLargestRunThatTestsAClaimAndNamesThoseThatDiffer) {
+  size_t with_others = 0;
+  for (const ListedItem& item : ListClaims("")) {
+    for (const ListedClaim& claim : item.claims) {
+      const PublishedVerdict& quoted = claim.published;
+      std::set<std::string> others;
+      for (const PublishedRun& run : PublishedRuns()) {
+        const Frame rows = Frame(run.verdicts).Where("claim", claim.spec->id);
+        if (rows.Empty() || rows.Text("verdict") == "not tested") continue;
+        if (rows.Text("verdict") != quoted.verdict) others.insert(run.directory);
+        if (rows.Text("parameters").empty()) continue;
+        EXPECT_LE(rows.Number("parameters"), quoted.parameters) << run.directory;
+        if (rows.Number("parameters") == quoted.parameters) {
+          EXPECT_LE(rows.Number("tokens"), quoted.tokens) << run.directory;
+        }
+      }
+      std::set<std::string> named;
+      for (const PublishedVerdict& other : quoted.others) named.insert(other.directory);
+      EXPECT_EQ(named, others) << claim.spec->id;
+      with_others += others.empty() ? 0 : 1;
+    }
+  }
+  EXPECT_GT(with_others, 0u);
+}
+
+TEST(ClaimList, SelectsAScale) {
+  size_t all = 0, selected = 0;
+  for (const ListedItem& item : ListClaims("")) {
+    for (const ListedClaim& claim : item.claims) all += claim.published.verdict != "not tested";
+  }
+  for (const auto& [scale, word] :
+       {std::pair{"mechanism", "mechanism"}, {"toy", "toy"}, {"paper", "paper scale"}}) {
+    for (const ListedItem& item : ListClaims("", scale)) {
+      EXPECT_FALSE(item.claims.empty());
+      for (const ListedClaim& claim : item.claims) {
+        EXPECT_EQ(claim.published.word, word);
+        EXPECT_NE(claim.published.verdict, "not tested");
+        ++selected;
+      }
+    }
+  }
+  EXPECT_EQ(selected, all);
+  EXPECT_EQ(ErrorOf([] { ListClaims("", "toys"); }),
+            "--scale 'toys': did you mean toy? expected one of: mechanism, toy, paper");
+}
+
 }  // namespace
 }  // namespace numsim::experiments

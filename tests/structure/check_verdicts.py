@@ -6,12 +6,17 @@
 
 A verdict in a page is in backticks, inside parentheses that name its claims:
 
-  (`naive-threshold`, `same-key-cliff`: `exact: holds`; exploratory `norm-cosine`: `contradicted`)
+  (`naive-threshold`, `same-key-cliff`: `exact: holds`; exploratory `norm-cosine`: `contradicted`,
+  mechanism)
 
 Groups are separated by semicolons. A claim is EXPERIMENT/NAME, or NAME alone if one experiment has
 it. The verdict is that of `numsim claims`; with "in `RUN`" before the colon, that of the run
 experiments/published/RUN. A group says "exploratory" if and only if its claims are. Tables between the
 comments of experiments/published are left to the test of published runs.
+
+The scale of each verdict stands in the same parentheses, or in the same cell of a table: "mechanism", or
+the word with parameters and tokens, "toy, 0.14 M / 1.6 M tokens" (docs/verdicts.md). Exact arithmetic
+holds at every size, and what is not tested has none: these verdicts need no scale.
 
 Pages about results use the words supported, contradicted, inconclusive and refuted in no other way.
 """
@@ -38,6 +43,29 @@ VERDICT = re.compile("`(" + "|".join(VERDICTS) + ")`")
 QUOTED = re.compile(r"`([^`\n]+)`")
 PUBLISHED_TABLE = re.compile(r"<!-- verdicts of .*?<!-- end of verdicts -->", re.DOTALL)
 CODE = re.compile(r"^```.*?^```", re.DOTALL | re.MULTILINE)
+
+
+COUNT = r"[\d.]+(?: [kMBT])?"
+SCALE = re.compile(rf"\b(?:mechanism|(?:toy|paper scale), {COUNT} / {COUNT} tokens)")
+
+
+def count_text(count):
+    """As CountText in experiments/claims/scale.h: two digits and a letter."""
+    digits = float(f"{count:.1e}")
+    for below, size, letter in ((1e3, 1, ""), (1e5, 1e3, " k"), (1e9, 1e6, " M"), (1e12, 1e9, " B")):
+        if digits < below:
+            return f"{count if size == 1 else digits / size:g}{letter}"
+    return f"{digits / 1e12:g} T"
+
+
+def scale_of(row):
+    """The scale that stands with a verdict; "" if it needs none."""
+    if row["verdict"].startswith("exact") or row["verdict"] == "not tested":
+        return ""
+    if not row["parameters"]:
+        return row["word"]
+    size = f"{count_text(float(row['parameters']))} / {count_text(float(row['tokens']))} tokens"
+    return f"{row['word']}, {size}"
 
 
 def read(root, path):
@@ -77,8 +105,10 @@ class Published:
         if run is not None:
             return self.runs[run].get(claim)
         rows = [verdicts[claim] for verdicts in self.runs.values() if claim in verdicts]
-        most = max(self.knowledge(row) for row in rows)
-        return [row for row in rows if self.knowledge(row) == most][-1]
+        digits = lambda size: float(f"{float(size or 0):.1e}")
+        order = lambda row: (self.knowledge(row), digits(row["parameters"]), digits(row["tokens"]))
+        most = max(map(order, rows))
+        return [row for row in rows if order(row) == most][-1]
 
 
 def parenthesis_around(text, place):
@@ -100,22 +130,35 @@ def parenthesis_around(text, place):
     return None
 
 
-def problems_of_group(group, published):
+def cell_around(text, place):
+    """The cell of a table that holds `place`; "" outside of tables."""
+    begin = text.rfind("\n", 0, place) + 1
+    line = text[begin:text.find("\n", place)].replace("\\|", "  ")
+    if not line.startswith("|"):
+        return ""
+    left, right = line.rfind("|", 0, place - begin), line.find("|", place - begin)
+    return line[left + 1:right if right >= 0 else len(line)]
+
+
+def rows_of_group(group, published):
+    """The published rows that a group quotes, and its problems."""
+    group = SCALE.sub("", group)
     verdicts = VERDICT.findall(group)
     if "`" not in group:
-        return []  # a number, say
+        return [], []  # a number, say
     if len(verdicts) != 1:
-        return [f"{len(verdicts)} verdicts between semicolons: {group.strip()}"]
+        return [], [f"{len(verdicts)} verdicts between semicolons: {group.strip()}"]
     head, _, tail = group.partition(f"`{verdicts[0]}`")
     run = re.search(r"\bin\s+`([^`]+)`", head)
     names = [name for name in QUOTED.findall(head) if run is None or name != run.group(1)]
     if not names:
-        return [f"`{verdicts[0]}` without the name of a claim"]
+        return [], [f"`{verdicts[0]}` without the name of a claim"]
     if run is not None and run.group(1) not in published.runs:
-        return [f"{run.group(1)}: not in experiments/published/runs.csv"]
-    words = re.sub(r"[\s,:]+", " ", QUOTED.sub("", head)).split() + tail.split()
+        return [], [f"{run.group(1)}: not in experiments/published/runs.csv"]
+    words = re.sub(r"[\s,:]+", " ", QUOTED.sub("", head)).split() + tail.replace(",", " ").split()
     extra = [word for word in words if word not in ("exploratory", "and", "in")]
     problems = [f"'{' '.join(extra)}' beside claims and a verdict"] if extra else []
+    rows = []
     for name in names:
         found = published.find(name)
         if len(found) != 1:
@@ -125,12 +168,24 @@ def problems_of_group(group, published):
         if row is None:
             problems.append(f"{name}: not a claim of {run.group(1)}")
             continue
+        rows.append(row)
         if row["verdict"] != verdicts[0]:
             problems.append(f"{name}: `{verdicts[0]}`, published is `{row['verdict']}`")
         exploratory = row["primary"] == "no"
         if exploratory != ("exploratory" in words):
             problems.append(f"{name}: is {'exploratory' if exploratory else 'a primary claim'}")
-    return problems
+    return rows, problems
+
+
+def problems_of_scales(rows, parenthesis, cell):
+    """Each scale has to be there, and none that no verdict has."""
+    there = set(SCALE.findall(parenthesis + " | " + cell))
+    needed = {scale_of(row) for row in rows} - {""}
+    for row in rows:
+        if scale_of(row) not in there | {""}:
+            yield f"{row['claim'].split('/')[1]}: the scale of its verdict is missing: {scale_of(row)}"
+    for scale in sorted(set(SCALE.findall(parenthesis)) - needed):
+        yield f"'{scale}' is the scale of none of these verdicts"
 
 
 def problems_of_page(text, published, is_result_page):
@@ -148,9 +203,15 @@ def problems_of_page(text, published, is_result_page):
         if around in seen:
             continue
         seen.add(around)
-        for group in text[around[0]:around[1]].split(";"):
-            for problem in problems_of_group(" ".join(group.split()), published):
+        parenthesis = " ".join(text[around[0]:around[1]].split())
+        quoted = []
+        for group in parenthesis.split(";"):
+            rows, problems = rows_of_group(group.strip(), published)
+            quoted += rows
+            for problem in problems:
                 yield line_of(match.start()), problem
+        for problem in problems_of_scales(quoted, parenthesis, cell_around(text, match.start())):
+            yield line_of(match.start()), problem
     if not is_result_page:
         return
     plain = QUOTED.sub(lambda match: "`" + "." * len(match.group(1)) + "`", text)
@@ -180,6 +241,9 @@ EDITS = (
     ("README.md", r"`inconclusive`", "`supported`"),
     ("README.md", r"`not tested`", "`supported`"),
     ("README.md", r"exploratory `", "`"),
+    ("README.md", r"toy, [\d.]+ M", "toy, 999 M"),
+    ("docs/results/stability.md", r", toy, [^)]*tokens\)", ")"),
+    ("docs/results/fp8-training.md", r"toy, ", "paper scale, "),
     ("README.md", r"\(`naive-threshold`", "(`naive-treshold`"),
     ("README.md", r"\(`naive-threshold`, `same-key-cliff`: `exact: holds`\)", "(`exact: holds`)"),
     ("README.md", r"\A", "That it works is supported.\n"),
