@@ -69,6 +69,15 @@ def rows(run, claim):
     return [{name: column[i].item() for name, column in table.items()} for i in range(len(table))]
 
 
+def size_of(row):
+    """Returns the word of a verdict's scale, and the size of the training if there is one."""
+    sizes = [str(row[name]) for name in ("parameters", "tokens")]
+    if sizes[0] in ("", "nan"):
+        return row["word"]
+    parameters, tokens = (int(float(size)) for size in sizes)
+    return f"{row['word']}, {parameters:,} parameters / {tokens:,} tokens"
+
+
 def quote(run, *claims):
     """Prints verdict, scale, seeds and contrasts of claims, as verdicts.csv has them."""
     for claim in claims:
@@ -77,7 +86,8 @@ def quote(run, *claims):
         exploratory = "" if first["primary"] == "yes" else ", exploratory"
         seeds = f"; {first['seeds']} seeds" if first["seeds"] else ""
         reason = f"; {first['reason']}" if first["reason"] else ""
-        show(f"{claim}: {first['verdict']}{exploratory} ({first['scale']}{seeds}{reason})")
+        scale = f"{size_of(first)}; {first['scale']}"
+        show(f"{claim}: {first['verdict']}{exploratory} ({scale}{seeds}{reason})")
         for row in contrasts:
             if row["contrast"]:
                 show(

@@ -13,6 +13,8 @@ namespace {
 
 using namespace study;
 
+constexpr const char* kTeMax = "te-max";
+
 Frame RunsOf(const Results& results, const std::string& plant, const std::string& lr) {
   return results.Of(kRunsTable).Where("plant", plant).Where("lr", lr);
 }
@@ -79,6 +81,30 @@ Evidence SmoothPerChannelChangesBf16(const Results& results) {
   return evidence;
 }
 
+// Below a growth at which delayed scaling turns elements into zeros it cannot fail, so that its loss says
+// nothing.
+Evidence GrowingWeightsCostLoss(const Results& results) {
+  const std::vector<std::string> plants = PlantsOf(results.settings, kWeights);
+  if (plants.empty()) return NotTestedBecause("--plants leaves out weights");
+  const std::string &plant = plants.front(), &lr = results.settings.Get("lr");
+  const Frame runs = RunsOf(results, plant, lr).Where("recipe", std::string(kTeMax));
+  const Frame flushed =
+      runs.Where([](const Frame& run) { return run.Number("flushed_steps") > 0; });
+  if (!runs.Empty() && flushed.Empty()) {
+    Evidence none = NotTestedBecause(
+        fmt::format("{}no step of te-max under {} turns more than {:g} % of the elements into "
+                    "zeros, so that delayed scaling could not fail",
+                    kNoEvidence,
+                    plant,
+                    100 * kMostZeros));
+    none.left_out = true;
+    return none;
+  }
+  ClaimRow losses;
+  losses.outcome = FinalLossOf;
+  return Compare(results, losses, {{{{plant, kTeMax, lr}, 1}, {{plant, kBf16, lr}, -1}}});
+}
+
 constexpr double kRounding = 1e-12;  // of float64, over some thousand operations
 
 Evidence SmoothIsTheIdentity(const Results& /*results*/) {
@@ -121,19 +147,21 @@ Evidence Compare(const Results& results,
   const std::string& plant = arm[kPlant];
   const std::string kind = plant.substr(0, plant.find(':'));
   if (!HasPlant(plant)) return NotTestedBecause(fmt::format("--plants leaves out {}", kind));
+  const auto name = [&](const std::string& recipe) { return plant + " / " + recipe; };
   // The two recipes alone: one that fails scatters far more than the others.
   const Frame runs = RunsOf(results, plant, arm[kLr]).Where([&](const Frame& run) {
     return run.Text("recipe") == arm[kRecipe] || run.Text("recipe") == reference[kRecipe];
   });
   for (const std::string& needed : {arm[kRecipe], reference[kRecipe]}) {
     if (runs.Where("recipe", needed).Empty()) {
-      return NotTestedBecause(fmt::format("no {} with recipe {}", kind, needed));
+      return NotTestedBecause(fmt::format("no {} with recipe {}", plant, needed));
     }
   }
   Evidence evidence;
   evidence.parameters = runs.Number("parameters");
-  evidence.outcomes = OutcomesOf(runs, {"recipe"}, claim.outcome);
-  evidence.contrasts = {Gap(arm[kRecipe], reference[kRecipe])};
+  // The size of an outlier stands in the name of its contrast.
+  evidence.outcomes = OutcomesOf(runs, {"plant", "recipe"}, claim.outcome);
+  evidence.contrasts = {Gap(name(arm[kRecipe]), name(reference[kRecipe]))};
   return evidence;
 }
 
@@ -141,6 +169,7 @@ Named<std::function<Evidence(const Results&)>> EvidenceFunctions() {
   return {{"once-spares-bf16", SparesBf16(kOnce)},
           {"every-spares-bf16", SparesBf16(kEvery)},
           {"weights-spares-bf16", SparesBf16(kWeights)},
+          {"growing-weights-cost-loss", GrowingWeightsCostLoss},
           {"smooth-lowers-bf16-loss", SmoothLowersBf16},
           {"smooth-per-channel-changes-bf16", SmoothPerChannelChangesBf16},
           {"smooth-is-the-identity", SmoothIsTheIdentity},

@@ -272,9 +272,14 @@ ClaimSpec EndsLower(const char* name, UpdateKind rule, UpdateKind reference) {
 std::vector<ClaimSpec> Claims() {
   const UpdateKind norm = UpdateKind::kNormMatched, printed = UpdateKind::kNoteAsPrinted;
   const std::vector<Matching> matchings = {
-      {"norm", norm, "logistic", "", "", true},
-      {"norm", norm, "quadratic", " (here of a quadratic)", "-quadratic", false},
-      {"as-printed", printed, "logistic", ", for the code as printed", "", false}};
+      {"as-printed", printed, "logistic", ", for the code as printed", "", true},
+      {"norm", norm, "logistic", ", for the norm that the text asks for", "", false},
+      {"norm",
+       norm,
+       "quadratic",
+       ", for the norm that the text asks for (here of a quadratic)",
+       "-quadratic",
+       false}};
   std::vector<ClaimSpec> claims;
   for (const Matching& matching : matchings) {
     claims.push_back(FallsBehind(matching));

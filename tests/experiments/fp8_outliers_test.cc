@@ -448,6 +448,51 @@ TEST_F(Fp8OutliersClaims, AreContradictedWhereItIsNot) {
   EXPECT_EQ(VerdictOf("smooth-restores"), "contradicted");
 }
 
+TEST_F(Fp8OutliersClaims, OneSizeOfAnOutlierIsOneClaim) {
+  ResultTables results(Fp8Outliers(), {{"plants", "none,once:3e4,once:1e6"}}, 10);
+  const auto add = [&](const char* plant, const char* recipe, double gap) {
+    for (int seed = 0; seed < 10; ++seed) {
+      results.Add("runs",
+                  {{"plant", plant},
+                   {"recipe", recipe},
+                   {"lr", "4e-3"},
+                   {"seed", seed},
+                   {"parameters", 1000},
+                   {"status", "finished"},
+                   {"valid_loss", 2 + gap + Noise(seed)}});
+    }
+  };
+  for (const char* plant : {"once:3e4", "once:1e6"}) add(plant, "bf16", 0);
+  add("once:3e4", "te-max", 0.005);
+  add("once:1e6", "te-max", 1);
+  add("once:1e6", "fishman", 0.003);
+  EXPECT_EQ(results.VerdictOf("delayed-costs-loss"), "supported");
+  EXPECT_EQ(results.VerdictOf("smaller-outlier-costs-loss"), "contradicted");
+  EXPECT_EQ(results.VerdictOf("own-recipe-loses-by-one-outlier"), "contradicted");
+  EXPECT_EQ(results.VerdictOf("own-recipe-loses-by-repeated-outliers"), "not tested");
+}
+
+// A growth at which nothing is flushed could not have failed, whatever the losses are.
+TEST_F(Fp8OutliersClaims, AGrowthThatFlushesNothingTestsNothing) {
+  const auto verdict = [&](double gap, int flushed) {
+    results_.Clear("runs");
+    Gap("weights:100", "bf16", 0);
+    for (int seed = 0; seed < 10; ++seed) {
+      Run("weights:100",
+          "te-max",
+          seed,
+          {{"valid_loss", 2 + 0.1 * seed + gap + Noise(seed)},
+           {"saturated_steps", 14},
+           {"flushed_steps", seed == 3 ? flushed : 0}});
+    }
+    return VerdictOf("growing-weights-cost-loss");
+  };
+  EXPECT_EQ(verdict(0, 0), "not tested");
+  EXPECT_EQ(verdict(1, 0), "not tested");
+  EXPECT_EQ(verdict(0, 5), "contradicted");
+  EXPECT_EQ(verdict(1, 5), "supported");
+}
+
 // A recipe that diverges in half of the seeds does not blur the comparison of the others.
 TEST_F(Fp8OutliersClaims, ARecipeThatFailsDoesNotWidenTheOthers) {
   Gap("once:1e6", "bf16", 0);
