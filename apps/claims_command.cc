@@ -155,6 +155,8 @@ void AddClaimsCommand(Program& program) {
       PrintJson(items);
       return 0;
     }
+    if (items.empty())
+      fmt::print("No published run tests a claim at the scale {}.\n", options->scale);
     for (const ListedItem& item : items) PrintItem(item);
     return 0;
   });

@@ -70,6 +70,7 @@ TEST_F(ClaimsCommand, ScaleSelects) {
     EXPECT_GT(claim.at("tokens"), 0) << claim.dump();
   }
   EXPECT_THAT(Output("claims --scale mechanism"), Not(HasSubstr("(toy, ")));
+  EXPECT_EQ(Output("claims --scale paper"), "No published run tests a claim at the scale paper.\n");
   const Outcome wrong = Numsim("claims --scale large");
   EXPECT_EQ(wrong.exit_code, 2);
   EXPECT_THAT(wrong.err, HasSubstr("expected one of: mechanism, toy, paper"));
