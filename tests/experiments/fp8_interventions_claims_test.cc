@@ -141,15 +141,15 @@ TEST_F(Fp8Claims, DivergenceOfLargeModelsIsOutOfReachOfSmallOnes) {
 // Two towers of L blocks of width W have 12 L W^2 parameters each, and embeddings of 256 bytes 512 W:
 // 12 (51 * 408^2 + 33 * 896^2) + 512 * 408 is 420 million. The paper's models diverge above that.
 TEST(Fp8ClaimsOfASize, DivergenceIsInReachAbove420MillionParameters) {
-  for (const int text_layers : {33, 34}) {
+  for (const int text_layers : {32, 34}) {
     ResultTables results(Fp8Interventions(),
                          {{"layers", "51"},
                           {"width", "408"},
                           {"text-layers", std::to_string(text_layers)},
                           {"keys", "model.text_width=896"}});
     const std::string reason = results.ClaimOf("none-diverges").result.reason;
-    if (text_layers == 33) {
-      EXPECT_EQ(reason, "out of reach: clip with about 420 million parameters");
+    if (text_layers == 32) {
+      EXPECT_THAT(reason, StartsWith("out of reach: clip with about 41"));
     } else {
       EXPECT_THAT(reason, StartsWith("bf16 itself fails or was not trained"));
     }

@@ -415,7 +415,7 @@ TEST_F(MadeUpRows, BadCellsAreRefusedWithLineAndColumn) {
   EXPECT_EQ(RefusalWith(2, "parameters", "131393"),
             "rows.csv:4: column parameters: 131393, but line 2 has 131392 for the same model");
   EXPECT_EQ(RefusalWith(0, "parameters", "1313920"),
-            "rows.csv:2: column parameters: expected about 1.31e+05, as the settings say, found "
+            "rows.csv:2: column parameters: expected about 1.4e+05, as the settings say, found "
             "1313920");
   EXPECT_EQ(RefusalWith(0, "digest", "ab"),
             "rows.csv:2: column run: expected the run directory of the digest, found nothing");
