@@ -78,14 +78,6 @@ class Summary {
   std::map<std::string, std::string> lines_;
 };
 
-// Keys that say what is recorded, how often, and where it is kept.
-bool IsRecord(std::string_view key) {
-  for (const std::string_view begin : {"telemetry.", "what_if.", "checkpoint."}) {
-    if (key.starts_with(begin)) return true;
-  }
-  return key == "train.valid_every";
-}
-
 // Returns true for keys whose values the data set (FitToData).
 bool IsOfData(std::string_view key, const TrainConfig& config) {
   return key.starts_with("data.") ||
@@ -144,7 +136,7 @@ ConfigDifferences CompareConfigs(const TrainConfig& run, const TrainConfig& expe
   for (const ConfigKey& key : ConfigKeys(expected)) values[key.name] = key.value;
   ConfigDifferences differences;
   const auto add = [&](const std::string& key, const std::string& own, const std::string& other) {
-    if (own == other || IsRecord(key)) return;
+    if (own == other || IsRecordKey(key)) return;
     auto& list = IsOfData(key, run) ? differences.of_data : differences.others;
     list.push_back(fmt::format("{} is {}, not {}", key, own, other));
   };

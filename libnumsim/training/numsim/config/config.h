@@ -110,6 +110,15 @@ struct CheckpointConfig {
   uint64_t every = 500;  // steps between checkpoints; 0: only when the run ends or is interrupted
 };
 
+// A fork: the first steps are those of another training, the baseline, and the rest goes on from its
+// state. config/fork.h has what a fork keeps.
+struct ForkConfig {
+  uint64_t steps = 0;  // of the baseline; 0: no fork
+  // Keys in which the baseline differs, as "KEY=VALUE". If they set any of [linear], the baseline takes
+  // nothing from [linear] and its overrides.
+  std::vector<std::string> before = {};
+};
+
 struct TrainConfig {
   ModelConfig model = {};
   LinearPrecision linear = {};
@@ -120,6 +129,7 @@ struct TrainConfig {
   LossScalerConfig loss_scaler = {};
   DataConfig data = {};
   LoopConfig train = {};
+  ForkConfig fork = {};
   TelemetryConfig telemetry = {};
   WhatIfConfig what_if = {};
   CheckpointConfig checkpoint = {};
@@ -166,6 +176,8 @@ std::vector<std::string> ReadConfigKeys(const std::filesystem::path& path);
 // Returns every key with its value in `config`, in the order of docs/configuration.md, followed by
 // the keys of each [[linear.override]]: linear.override.0.layers and so on.
 std::vector<ConfigKey> ConfigKeys(const TrainConfig& config);
+// Returns true for keys that only say what is recorded, how often, and where it is kept.
+bool IsRecordKey(std::string_view key);
 // Returns TOML that reads back to the same configuration from any folder, for checkpoints and
 // manifests.
 std::string WriteTrainConfig(const TrainConfig& config);
@@ -191,8 +203,8 @@ void ApplyTrainRecipe(std::string_view name, TrainConfig& config);
 
 // Checks everything that does not depend on the data. Throws Error "KEY: ..." as the checks of the
 // parts do (CheckModelConfig, MakeLinearRecipe, CheckStressConfig, CheckOptimizerConfig,
-// CheckSchedule, CheckLossScalerConfig), for storage formats without a sign or a zero, and for
-// values of [train], [telemetry] or [what_if] that are out of range.
+// CheckSchedule, CheckLossScalerConfig, CheckFork), for storage formats without a sign or a zero, and
+// for values of [train], [telemetry] or [what_if] that are out of range.
 void CheckTrainConfig(const TrainConfig& config);
 
 // Checks that the data provide what the model needs, and fills in derived values: copies

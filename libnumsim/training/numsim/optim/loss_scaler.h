@@ -23,6 +23,8 @@ struct LossScalerConfig {
   double initial = 65536;  // kDynamic: initial scale. kTensor: fixed scale. kNone: ignored
   double growth = 2, backoff = 0.5;
   uint64_t growth_interval = 2000;
+
+  friend bool operator==(const LossScalerConfig&, const LossScalerConfig&) = default;
 };
 
 // Throws Error naming the field (e.g. "loss_scaler.growth") unless initial is a normal float32 > 0,

@@ -26,7 +26,20 @@ double RootMean(double square, size_t n) {
   return n == 0 ? 0 : std::sqrt(square / static_cast<double>(n));
 }
 
+LossScaler::State ReadScaler(StateReader& reader) {
+  std::array<double, 3> numbers{};
+  reader.Read(kScalerPiece, std::span<double>(numbers));
+  const auto count = [](double number) {
+    return number >= 0 && number < 0x1p53 ? static_cast<uint64_t>(number) : UINT64_MAX;
+  };
+  return {numbers[0], count(numbers[1]), count(numbers[2])};
+}
+
 }  // namespace
+
+bool HaveSameWeights(const OptimizerConfig& a, const OptimizerConfig& b) {
+  return ToString(a.update) == ToString(b.update) && a.weights.name == b.weights.name;
+}
 
 Optimizer::Optimizer(const OptimizerConfig& config,
                      const LossScalerConfig& scaler,
@@ -207,15 +220,20 @@ void Optimizer::Restore(const std::vector<NamedBytes>& state) {
   StateReader reader(state);
   if (there_ != nullptr) there_->Restore(reader);
   for (OptimizerTensor& tensor : tensors_) tensor.Restore(reader);
-  std::array<double, 3> numbers{};
-  reader.Read(kScalerPiece, std::span<double>(numbers));
+  const LossScaler::State scaler = ReadScaler(reader);
   reader.CheckAllFound();
-  const auto count = [](double number) {
-    return number >= 0 && number < 0x1p53 ? static_cast<uint64_t>(number) : UINT64_MAX;
-  };
-  const LossScaler::State scaler{numbers[0], count(numbers[1]), count(numbers[2])};
   scaler_.Restore(scaler);
   if (there_ != nullptr) there_->SetScaler(scaler);
+}
+
+void Optimizer::GoOnFrom(const Former& former) {
+  NUMSIM_REQUIRE(there_ == nullptr, "Optimizer::GoOnFrom: the parameters are on a device");
+  StateReader reader(former.state);
+  const uint64_t seed = DeriveSeed(seed_, RandomPurpose::kMoments);
+  for (OptimizerTensor& tensor : tensors_) {
+    tensor.GoOnFrom(former.config, reader, former.step, seed);
+  }
+  if (former.scaler == scaler_.config()) scaler_.Restore(ReadScaler(reader));
 }
 
 }  // namespace numsim

@@ -44,6 +44,9 @@ struct OptimizerStep {
   std::vector<TensorStep> tensors;  // in the order of the parameters
 };
 
+// Returns true if both keep weights in the same format and take steps by the same rule.
+bool HaveSameWeights(const OptimizerConfig& a, const OptimizerConfig& b);
+
 // One piece of state for a checkpoint, in the machine's byte order.
 struct NamedBytes {
   std::string name;
@@ -127,6 +130,21 @@ class Optimizer {
   // Restores what Save returned. Throws Error naming the piece that is missing, unknown or does not
   // fit; the optimiser must not be used afterwards.
   void Restore(const std::vector<NamedBytes>& state);
+
+  // The state of another optimiser over parameters of the same names and sizes.
+  struct Former {
+    const OptimizerConfig& config;
+    const LossScalerConfig& scaler;
+    const std::vector<NamedBytes>& state;  // what its Save returned
+    uint64_t step;                         // steps that it was asked to take
+  };
+  // Goes on from the state of another optimiser, whose weights the parameters have. Counts of steps
+  // stay. Moments stay if they are stored in the same format; otherwise their values are stored in this
+  // one's, with the random bits of (seed, step, tensor) if it rounds stochastically. The state of the
+  // update rule stays if rule and weight format are the same; otherwise it begins with the weights, as
+  // in the constructor. The state of the loss scaler stays if its configuration is the same. Requires a
+  // host, and rules with the same states. Throws Error as Restore does.
+  void GoOnFrom(const Former& former);
 
  private:
   Bytes TotalBytes(size_t tensor) const;

@@ -4,12 +4,22 @@
 #include <cmath>
 #include <utility>
 
+#include "numsim/base/error.h"
 #include "numsim/base/require.h"
 #include "numsim/train/internal/course.h"
 #include "numsim/train/internal/run_summary.h"
 #include "numsim/train/shared/run_files.h"
 
 namespace numsim {
+
+namespace {
+
+const TrainConfig& WithoutFork(const TrainConfig& config) {
+  if (config.fork.steps == 0) return config;
+  throw KeyError("fork.steps", "a training that is computed elsewhere cannot fork");
+}
+
+}  // namespace
 
 struct RecordedRun::Parts {
   Parts(const TrainConfig& given, std::shared_ptr<const DataSource> source, RecordOptions chosen)
@@ -42,7 +52,7 @@ struct RecordedRun::Parts {
 RecordedRun::RecordedRun(const TrainConfig& config,
                          std::shared_ptr<const DataSource> data,
                          RecordOptions options)
-    : parts_(std::make_unique<Parts>(config, std::move(data), std::move(options))) {}
+    : parts_(std::make_unique<Parts>(WithoutFork(config), std::move(data), std::move(options))) {}
 RecordedRun::~RecordedRun() = default;
 
 std::optional<RecordedRun::Tensors> RecordedRun::TakeCheckpoint() {

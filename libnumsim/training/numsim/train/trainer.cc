@@ -5,6 +5,7 @@
 #include <cmath>
 #include <functional>
 #include <limits>
+#include <map>
 #include <utility>
 
 #include "numsim/backend/backend.h"
@@ -34,6 +35,33 @@ double RelativeError(const MomentLoss& loss) {
   return std::sqrt(Ratio(loss.error_square, loss.signal_square));
 }
 
+// Rows and columns of parameters by name.
+using Shapes = std::map<std::string, std::pair<size_t, size_t>>;
+
+Shapes ShapesOf(const ParameterList<float>& parameters) {
+  Shapes shapes;
+  for (const Parameter<float>& parameter : parameters) {
+    const In<float> value = parameter.value.View();
+    shapes[parameter.name] = {value.rows, value.cols};
+  }
+  return shapes;
+}
+
+// Throws KeyError unless the model after a fork has the parameters of the baseline's.
+void RequireShapes(const Shapes& before, const Shapes& after) {
+  for (const auto* const all : {&before, &after}) {
+    for (const auto& [name, shape] : *all) {
+      const auto was = before.find(name), is = after.find(name);
+      if (was != before.end() && is != after.end() && was->second == is->second) continue;
+      throw KeyError::Format(
+          "fork.before",
+          "the models before and after the fork differ in parameter '{}'; a fork "
+          "keeps names and shapes of all parameters",
+          name);
+    }
+  }
+}
+
 }  // namespace
 
 TrainStatus ParseTrainStatus(std::string_view text) {
@@ -42,18 +70,16 @@ TrainStatus ParseTrainStatus(std::string_view text) {
 std::string_view ToString(TrainStatus status) { return KeywordToString(kStatuses, status); }
 
 Trainer::Parts::Parts(const TrainConfig& given, std::shared_ptr<const DataSource> source)
-    : config(given), data(std::move(source)), observer(given.storage, given.stress) {
-  FitToData(config, data->shape());
+    : whole(given), data(std::move(source)), observer(given.storage, given.stress) {
+  FitToData(whole, data->shape());
+  config = whole;
   data->CheckBatch(PartSize(), config.model.context);
-  model = MakeModel<float>(config.model, config.linear, config.train.seed);
-  model->CheckBatch(PartSize());
-  optimizer = std::make_unique<Optimizer>(
-      config.optimizer, config.loss_scaler, model->parameters(), config.train.seed);
-  what_if.emplace(config.what_if, config.train.seed, *model, observer);
-  burst = BurstParameter(config.stress, model->parameters());
-  if (config.stress.point.empty()) return;
-  data->ValidBatch(0, 1, config.model.context, batch);
-  CheckStressPoint(config.stress, *model, batch);
+  Begin(whole);
+  if (whole.fork.steps == 0) return;
+  // The model after the fork has been made, which checks it.
+  const Shapes after = ShapesOf(model->parameters());
+  BeginAt(/*forked=*/false);
+  RequireShapes(ShapesOf(model->parameters()), after);
 }
 
 size_t Trainer::Parts::PartSize() const { return config.train.batch / config.train.accumulate; }
@@ -239,6 +265,7 @@ TrainStatus Trainer::Step() {
   NUMSIM_REQUIRE(p.course.status == TrainStatus::kRunning,
                  "Trainer::Step: the training is {}, expected running",
                  ToString(p.course.status));
+  ForkIfDue();
   p.RecordValidation();
   const auto start = std::chrono::steady_clock::now();
   p.TakeStep();
@@ -250,6 +277,10 @@ TrainStatus Trainer::Step() {
   ++p.steps_timed;
   p.RecordValidation();
   return p.course.status;
+}
+
+void Trainer::ForkIfDue() {
+  if (parts_->ForkIsDue()) parts_->Fork();
 }
 
 LossSum Trainer::Validate() { return parts_->Validate(); }
@@ -264,7 +295,7 @@ double Trainer::recent_loss() const { return parts_->course.losses.Recent(); }
 const OptimizerStep& Trainer::last_update() const { return parts_->optimizer->Last(); }
 const std::optional<LossSum>& Trainer::last_validation() const { return parts_->course.validation; }
 const std::optional<ZeroShot>& Trainer::last_zero_shot() const { return parts_->zero_shot; }
-const TrainConfig& Trainer::config() const { return parts_->config; }
+const TrainConfig& Trainer::config() const { return parts_->whole; }
 const DataSource& Trainer::data() const { return *parts_->data; }
 Model<float>& Trainer::model() { return *parts_->model; }
 const Model<float>& Trainer::model() const { return *parts_->model; }

@@ -65,9 +65,14 @@ class Trainer {
   // Throws Error as StretchInputs does.
   void NextBatch(Batch& batch) const;
 
-  // The configuration after FitToData.
+  // Goes on from the state of the baseline if the next step is the first after the fork, as Step does.
+  // Model and optimiser are then others. Does nothing otherwise.
+  void ForkIfDue();
+
+  // The configuration after FitToData, with its fork.
   const TrainConfig& config() const;
   const DataSource& data() const;
+  // Model and optimiser of this side of the fork (ForkConfig); Step replaces both at the fork.
   Model<float>& model();
   const Model<float>& model() const;
   Optimizer& optimizer();
@@ -93,8 +98,13 @@ class Trainer {
   // Restores a state. A finished training continues if train.steps is larger than before. Throws
   // Error naming what does not fit; the trainer must not be used afterwards.
   void Restore(const TrainState& state);
+  // Restores a state of the baseline (config/fork.h), saved before the fork or at it. Throws Error as
+  // Restore does, and for a state behind the fork. Requires a configuration with a fork.
+  void RestoreBaseline(const TrainState& state);
 
  private:
+  void RestoreParts(const TrainState& state, const TrainConfig& of, bool forked);
+
   struct Parts;
   std::unique_ptr<Parts> parts_;
 };

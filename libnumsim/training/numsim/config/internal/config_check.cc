@@ -6,6 +6,7 @@
 
 #include "numsim/base/error.h"
 #include "numsim/config/config.h"
+#include "numsim/config/fork.h"
 #include "numsim/config/shared/config_table.h"
 #include "numsim/models/model.h"
 
@@ -92,6 +93,7 @@ void CheckTrainConfig(const TrainConfig& config) {
   CheckNudge(config);
   if (config.telemetry.every == 0) throw KeyError("telemetry.every", "0 is below 1");
   CheckWhatIfConfig(config.what_if);
+  CheckFork(config);
 }
 
 void FitToData(TrainConfig& config, const DataShape& data) {

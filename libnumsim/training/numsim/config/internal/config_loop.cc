@@ -1,4 +1,4 @@
-// The keys of [data] and [train].
+// The keys of [data], [train] and [fork].
 #include "numsim/config/shared/config_table.h"
 
 namespace numsim {
@@ -39,6 +39,25 @@ ConfigRows<LoopConfig> LoopRows() {
               "the run has diverged if the mean loss of 10 steps exceeds this multiple (above 1) of the first loss; 0: only if loss or gradients are not finite"),
   };
   // clang-format on
+}
+
+ConfigRows<ForkConfig> ForkRows() {
+  using F = ForkConfig;
+  const auto same = [](const std::string& text) { return text; };
+  return {
+      WholeRow(
+          "steps",
+          &F::steps,
+          0,
+          "steps that the baseline takes before this training goes on from its state; 0: no fork; "
+          "otherwise below train.steps"),
+      TextsRow("before",
+               &F::before,
+               same,
+               same,
+               "keys in which the baseline differs from this training",
+               "array of KEY=VALUE"),
+  };
 }
 
 }  // namespace numsim

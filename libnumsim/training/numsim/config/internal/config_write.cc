@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <string>
+#include <string_view>
 
 #include "numsim/config/config.h"
 #include "numsim/config/shared/config_table.h"
@@ -43,9 +44,17 @@ std::vector<ConfigKey> ConfigKeys(const TrainConfig& config) {
   return keys;
 }
 
+bool IsRecordKey(std::string_view key) {
+  return key.starts_with("telemetry.") || key.starts_with("what_if.") ||
+         key.starts_with("checkpoint.") || key == "train.valid_every";
+}
+
 std::string WriteTrainConfig(const TrainConfig& config) {
   std::string toml, section;
+  const bool forks = config.fork.steps != 0 || !config.fork.before.empty();
   for (const ConfigRow<TrainConfig>& row : TrainConfigRows()) {
+    // A training without a fork has the text that it had before there were forks.
+    if (!forks && SectionOf(row.name) == "fork") continue;
     if (SectionOf(row.name) != section) {
       toml += fmt::format("{}[{}]\n", section.empty() ? "" : "\n", SectionOf(row.name));
       section = SectionOf(row.name);

@@ -98,6 +98,7 @@ ConfigRows<TrainConfig> MakeTrainConfigRows() {
   InSection(rows, "loss_scaler", &T::loss_scaler, LossScalerRows());
   InSection(rows, "data", &T::data, DataRows());
   InSection(rows, "train", &T::train, LoopRows());
+  InSection(rows, "fork", &T::fork, ForkRows());
   InSection(rows, "telemetry", &T::telemetry, TelemetryRows());
   InSection(rows, "what_if", &T::what_if, WhatIfRows());
   InSection(rows, "checkpoint", &T::checkpoint, CheckpointRows());

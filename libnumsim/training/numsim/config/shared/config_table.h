@@ -35,6 +35,7 @@ ConfigRows<Schedule> ScheduleRows();
 ConfigRows<LossScalerConfig> LossScalerRows();
 ConfigRows<DataConfig> DataRows();
 ConfigRows<LoopConfig> LoopRows();
+ConfigRows<ForkConfig> ForkRows();
 ConfigRows<WhatIfConfig> WhatIfRows();
 
 }  // namespace numsim

@@ -8,6 +8,13 @@
 #include "numsim/formats/named_formats.h"
 
 namespace numsim {
+namespace {
+
+MomentStore EmptyStore(const MomentFormat& format, const StateSpec& spec) {
+  return {format, spec.size, /*is_signed=*/spec.role != StateRole::kSecondMoment};
+}
+
+}  // namespace
 
 MomentFormat StateFormat(const OptimizerConfig& config,
                          const Parameter<float>& parameter,
@@ -30,9 +37,8 @@ StateStores::StateStores(const OptimizerConfig& config,
                    "OptimizerRule::States: two states '{}', expected distinct names",
                    spec.name);
     const MomentFormat format = StateFormat(config, parameter, spec.role);
-    const bool is_signed = spec.role != StateRole::kSecondMoment;
-    const size_t size = spec.size;
-    entries_.push_back({std::move(spec), MomentStore(format, size, is_signed)});
+    MomentStore store = EmptyStore(format, spec);
+    entries_.push_back({std::move(spec), std::move(store)});
   }
 }
 
@@ -64,13 +70,16 @@ std::span<const std::span<float>> StateStores::Open(StateScratch& scratch, bool 
   return values_;
 }
 
+RandomStream StateStores::RandomOf(size_t i, RandomStream tensor) {
+  // States 0 and 1 take neighbouring streams; later pairs are offset by multiples of 2^59.
+  return {tensor.seed, (uint64_t{i / 2} << 59) + 2 * tensor.stream + i % 2};
+}
+
 void StateStores::Store(uint64_t seed, uint64_t stream) {
   for (size_t i = 0; i < entries_.size(); ++i) {
     Entry& entry = entries_[i];
     if (InPlace(entry)) continue;
-    // States 0 and 1 take neighbouring streams; later pairs are offset by multiples of 2^59.
-    const uint64_t own = (uint64_t{i / 2} << 59) + 2 * stream + i % 2;
-    entry.loss = entry.store.Store(values_[i], {seed, own}, measures_);
+    entry.loss = entry.store.Store(values_[i], RandomOf(i, {seed, stream}), measures_);
   }
 }
 
@@ -113,6 +122,27 @@ void RestoreMoment(const std::string& name, MomentStore& moment, StateReader& st
 
 void StateStores::Restore(const std::string& prefix, StateReader& state) {
   for (Entry& entry : entries_) RestoreMoment(prefix + "/" + entry.spec.name, entry.store, state);
+}
+
+void StateStores::GoOnFrom(const OptimizerConfig& former,
+                           const Parameter<float>& parameter,
+                           StateReader& state,
+                           RandomStream random) {
+  std::vector<float> values;
+  for (size_t i = 0; i < entries_.size(); ++i) {
+    Entry& entry = entries_[i];
+    const std::string name = parameter.name + "/" + entry.spec.name;
+    const MomentFormat format = StateFormat(former, parameter, entry.spec.role);
+    if (ToString(format) == ToString(entry.store.format())) {
+      RestoreMoment(name, entry.store, state);
+      continue;
+    }
+    MomentStore stored = EmptyStore(format, entry.spec);
+    RestoreMoment(name, stored, state);
+    values.resize(entry.spec.size);
+    stored.Load(std::span(values));
+    entry.store.Store(std::span(values), RandomOf(i, random));
+  }
 }
 
 }  // namespace numsim

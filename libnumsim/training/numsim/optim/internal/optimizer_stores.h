@@ -54,6 +54,13 @@ class StateStores {
   void Save(const std::string& prefix, std::vector<NamedBytes>& state) const;
   // Throws Error naming the piece that is missing or does not fit.
   void Restore(const std::string& prefix, StateReader& state);
+  // Takes the states over from pieces of the parameter that were stored as the configuration `former`
+  // selects. A state in another format is read as values, which are stored in its own format with these
+  // random bits. Throws Error as Restore does.
+  void GoOnFrom(const OptimizerConfig& former,
+                const Parameter<float>& parameter,
+                StateReader& state,
+                RandomStream random);
 
  private:
   struct Entry {
@@ -61,6 +68,8 @@ class StateStores {
     MomentStore store;
     MomentLoss loss = {};
   };
+  // Returns the random bits of state `i` within those of the tensor.
+  static RandomStream RandomOf(size_t i, RandomStream tensor);
   bool InPlace(const Entry& entry) const { return entry.store.format().IsExact() && !measures_; }
 
   std::vector<Entry> entries_;

@@ -72,9 +72,12 @@ class OptimizerTensor {
   Optimizer::Bytes StoredBytes() const;
   void Save(std::vector<NamedBytes>& state) const;
   void Restore(StateReader& state);
+  // See Optimizer::GoOnFrom. `seed` is that of the random bits.
+  void GoOnFrom(const OptimizerConfig& former, StateReader& state, uint64_t step, uint64_t seed);
 
  private:
   std::string NameOf(const char* piece) const;
+  void RestoreUpdate(StateReader& state);
   uint64_t StreamOf(uint64_t step) const { return step * kMaxTensors + number_; }
 
   const OptimizerConfig* config_;

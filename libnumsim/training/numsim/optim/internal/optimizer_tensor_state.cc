@@ -6,6 +6,13 @@
 
 namespace numsim {
 
+namespace {
+
+// Sets the random bits of a fork apart from those of steps, which number less than 2^37.
+constexpr uint64_t kOfFork = uint64_t{1} << 57;
+
+}  // namespace
+
 StepCount ReadStepCount(const std::string& name, StateReader& state) {
   std::array<double, 3> count{};
   state.Read(name, std::span<double>(count));
@@ -47,6 +54,19 @@ void OptimizerTensor::Save(std::vector<NamedBytes>& state) const {
 void OptimizerTensor::Restore(StateReader& state) {
   count_ = ReadStepCount(NameOf("steps"), state);
   states_.Restore(parameter_->name, state);
+  RestoreUpdate(state);
+}
+
+void OptimizerTensor::GoOnFrom(const OptimizerConfig& former,
+                               StateReader& state,
+                               uint64_t step,
+                               uint64_t seed) {
+  count_ = ReadStepCount(NameOf("steps"), state);
+  states_.GoOnFrom(former, *parameter_, state, {seed, kOfFork + StreamOf(step)});
+  if (HaveSameWeights(former, *config_)) RestoreUpdate(state);
+}
+
+void OptimizerTensor::RestoreUpdate(StateReader& state) {
   const auto read = [&](const char* piece, auto values) {
     if (!values.empty()) state.Read(NameOf(piece), values);
   };

@@ -17,6 +17,17 @@ namespace numsim {
 struct Trainer::Parts {
   Parts(const TrainConfig& given, std::shared_ptr<const DataSource> source);
 
+  // Makes model and optimiser of a configuration: of `whole`, or before its fork of the baseline.
+  void Begin(const TrainConfig& of);
+  void BeginModel(const TrainConfig& of);
+  void BeginOptimizer();
+  // Does so unless they are those of this side of the fork already.
+  void BeginAt(bool forked);
+  // Returns true if the next step is the first after the fork.
+  bool ForkIsDue() const;
+  // Goes on with model and optimiser of `whole` from the state of the baseline.
+  void Fork();
+
   // Takes a step without validations, and updates the status.
   void TakeStep();
   // Makes a part of the batch of step `step`.
@@ -41,8 +52,9 @@ struct Trainer::Parts {
   // Records the parameters and their gradients.
   void RecordParameters(uint64_t index);
   void RecordUpdates(uint64_t index, const OptimizerStep& result);
-
-  TrainConfig config;
+  TrainConfig whole;   // as given, after FitToData
+  TrainConfig config;  // of the steps on this side of the fork
+  bool forked = true;  // false: before a fork
   std::shared_ptr<const DataSource> data;
   std::unique_ptr<Model<float>> model;
   std::unique_ptr<Optimizer> optimizer;

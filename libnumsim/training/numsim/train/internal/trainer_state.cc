@@ -5,6 +5,8 @@
 
 #include "numsim/base/error.h"
 #include "numsim/base/printable.h"
+#include "numsim/base/require.h"
+#include "numsim/config/fork.h"
 #include "numsim/io/array.h"
 #include "numsim/train/internal/trainer_parts.h"
 
@@ -13,6 +15,14 @@ namespace {
 
 constexpr std::string_view kModel = "model/", kOptimizer = "optimizer/", kScaling = "scaling/",
                            kWhatIf = "what_if/";
+
+constexpr const char* kForked = "forked";  // a field of trainings with a fork
+
+// Returns whether a state is behind its fork. That of a baseline is not.
+bool IsForked(const TrainState& state) {
+  const std::string* const text = state.FindField(kForked);
+  return text != nullptr && *text == "yes";
+}
 
 std::string Join(std::string_view prefix, std::string_view name) {
   return std::string(prefix).append(name);
@@ -114,13 +124,31 @@ TrainState Trainer::Save() const {
   }
   AppendFloatStates(p.model->SaveState(), kScaling, state);
   AppendFloatStates(p.what_if->Save(), kWhatIf, state);
-  p.course.Save(p.config, *p.data, state);
+  p.course.Save(p.whole, *p.data, state);
+  if (p.whole.fork.steps > 0) state.fields.emplace_back(kForked, p.forked ? "yes" : "no");
   return state;
 }
 
 void Trainer::Restore(const TrainState& state) {
+  const TrainConfig& config = parts_->whole;
+  RestoreParts(state, config, config.fork.steps == 0 || IsForked(state));
+}
+
+void Trainer::RestoreBaseline(const TrainState& state) {
+  const TrainConfig& config = parts_->whole;
+  NUMSIM_REQUIRE(config.fork.steps > 0, "Trainer::RestoreBaseline: there is no fork");
+  const uint64_t steps = state.Count("step");
+  if (steps > config.fork.steps) {
+    throw Error::Format(
+        "{} steps were taken, more than the {} before the fork", steps, config.fork.steps);
+  }
+  RestoreParts(state, BaselineOf(config), /*forked=*/false);
+}
+
+void Trainer::RestoreParts(const TrainState& state, const TrainConfig& of, bool forked) {
   Parts& p = *parts_;
-  p.course.Restore(p.config, *p.data, state);
+  p.course.Restore(of, *p.data, state);
+  p.BeginAt(forked);
   RestoreParameters(state, p.model->parameters());
   p.optimizer->Restore(OptimizerState(state));
   p.model->RestoreState(FloatStates(state, kScaling));

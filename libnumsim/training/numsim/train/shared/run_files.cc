@@ -115,9 +115,21 @@ void MakeRunDirectory(const fs::path& directory) {
 
 bool RestoreIfSaved(const fs::path& directory, Trainer& trainer) {
   const RunDirectory found = InspectRunDirectory(directory, trainer.config(), true);
-  if (found != RunDirectory::kCheckpoint) return false;
-  RestoreCheckpoint(directory, [&](const TrainState& state) { trainer.Restore(state); });
-  return true;
+  const bool saved = found == RunDirectory::kCheckpoint;
+  if (saved) {
+    RestoreCheckpoint(directory, [&](const TrainState& state) { trainer.Restore(state); });
+  }
+  const uint64_t fork = trainer.config().fork.steps;
+  if (trainer.steps_taken() < fork) {
+    throw Error::Format(
+        "{}: {} steps were taken, and only steps behind the fork (fork.steps = {}) can be looked at: "
+        "train on first",
+        directory.string(),
+        trainer.steps_taken(),
+        fork);
+  }
+  trainer.ForkIfDue();
+  return saved;
 }
 
 void RemoveFiles(const fs::path& directory, const std::vector<std::string>& names) {

@@ -45,7 +45,8 @@ RunDirectory InspectRunDirectory(const std::filesystem::path& directory,
 void MakeRunDirectory(const std::filesystem::path& directory);
 
 // Restores the trainer from the directory's checkpoint, if it has one, and returns whether it has.
-// Does not change the directory. Throws Error as InspectRunDirectory does, and naming the file.
+// Its next step is then one behind the fork, if it has one. Does not change the directory. Throws Error
+// as InspectRunDirectory does, naming the file, and before the fork.
 bool RestoreIfSaved(const std::filesystem::path& directory, Trainer& trainer);
 
 // Removes the named files; missing files are ignored. Throws Error naming the file.
