@@ -190,7 +190,7 @@ class SpikeProbe final : public study::Probe {
       if (events.empty()) continue;
       rows.Add("events", {"rms", names_[i], events.size(), Joined(events), ""});
     }
-    if (times_of_.empty()) return;
+    if (!curvature_ || times_of_.empty()) return;
     SpikeRule above = rule_;
     above.rms = kUnstableAbove;
     const std::vector<uint64_t> events = RmsSpikes(times_of_, above);

@@ -135,6 +135,7 @@ class FlushedProbe final : public RecordProbe {
 class SpreadProbe final : public RecordProbe {
  public:
   void End(Measurement& training) override {
+    if (!IsBaseline(training.arm)) return;  // what it has then is of the steps before a fork
     for (const auto& [name, spread] : spreads_) {
       training.rows.Add("spread",
                         {spread.step,
@@ -152,9 +153,9 @@ class SpreadProbe final : public RecordProbe {
 
  private:
   void Record(Measurement& training) override {
-    const Arm& arm = training.arm;
-    if (MomentPair{arm[kM], arm[kV]} == kBaseline) UpdateSpreads(training.trainer, spreads_);
+    if (IsBaseline(training.arm)) UpdateSpreads(training.trainer, spreads_);
   }
+  static bool IsBaseline(const Arm& arm) { return MomentPair{arm[kM], arm[kV]} == kBaseline; }
 
   Spreads spreads_;
 };

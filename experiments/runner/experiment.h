@@ -38,6 +38,9 @@ struct Option {
   std::string before = {};
   // Values under presets of other names; where there is none, the value of paper.
   std::map<std::string, std::string, std::less<>> others = {};
+  // True: settings have the option only where its value is another than `quick`, so that results
+  // without it are those of an experiment that does not have the option.
+  bool optional = false;
   // Name of the option that contains this one: warmup is part of steps. If the user gives that option
   // and not this one, and this default is 80 % of the given value or more, it is scaled by the given
   // value over the default of that option.

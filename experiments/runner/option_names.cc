@@ -38,6 +38,8 @@ bool Has(const Experiment& experiment, const std::string& option) {
 // Returns the options that may set a configuration key, the likeliest first: "lr" for
 // "schedule.peak", "weight-decay" for "optimizer.weight_decay".
 std::vector<std::string> OptionsForKey(std::string_view key) {
+  if (key == "fork.steps") return {std::string(kForkOption)};
+  if (key.starts_with("fork.")) return {};
   std::string name(key.substr(key.find('.') + 1));
   std::replace(name.begin(), name.end(), '_', '-');
   std::vector<std::string> options = {std::move(name)};

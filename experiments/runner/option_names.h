@@ -13,6 +13,8 @@ namespace numsim::experiments {
 // The option of experiments that train models which takes configuration keys without an option of
 // their own: "KEY=VALUE", separated by ';'.
 inline constexpr std::string_view kKeysOption = "keys";
+// The option by which the arms of a study fork from the state of a baseline.
+inline constexpr std::string_view kForkOption = "fork-after";
 
 // Returns the option of the experiment that `name` means: its name, or the configuration key that it
 // sets. Throws Error that suggests the nearest name if there is none.

@@ -79,6 +79,7 @@ void SettleEarlierTrials(const Task& task, FinishedTrials& finished) {
   RemoveOutputs(task.experiment, out);
   RemoveJournals(out);
   RemoveCheckpoints(out / kJournalFolder, [](size_t) { return true; });
+  RemoveForkFiles(out / kJournalFolder);
   finished.clear();
 }
 
@@ -141,7 +142,7 @@ TrialContext ContextOf(const Task& task, size_t index) {
                        .trial = index,
                        .identity = {{"experiment", task.experiment.name},
                                     {"settings", task.settings_digest},
-                                    {"trial", task.trials[index].label},
+                                    {kTrialIdentity, task.trials[index].label},
                                     {"commit", std::string(BuildCommit())},
                                     {"build", BuildText()}},
                        .save_every = task.options.save_every,
@@ -258,6 +259,7 @@ RunReport RunLook(Task task, const Command& command) {
   report.interrupted = IsInterrupted(task);
   if (report.trials_missing == 0 && !report.interrupted) {
     SyncJournals(out);
+    RemoveForkFiles(out / kJournalFolder);  // no trial is left to go on from them
     Complete(task.experiment, task.look.settings, std::move(finished), out, command, report);
   }
   return report;

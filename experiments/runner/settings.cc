@@ -65,7 +65,7 @@ void CheckOptions(const Experiment& experiment,
                   const std::filesystem::path& path) {
   constexpr const char* kVersion = "was it made by another version of numsim?";
   for (const Option& option : experiment.options) {
-    if (settings.options.contains(option.name)) continue;
+    if (option.optional || settings.options.contains(option.name)) continue;
     throw Error::Format("{}: has no value of option --{}, which {} has; {}",
                         path.string(),
                         option.name,
@@ -223,15 +223,15 @@ Settings MakeSettings(const Experiment& experiment,
                     .max_seeds = max_seeds,
                     .options = {}};
   for (const Option& option : experiment.options) {
-    settings.options[option.name] = DefaultOf(option, preset, UsesDevice());
+    if (!option.optional) settings.options[option.name] = DefaultOf(option, preset, UsesDevice());
   }
   for (const auto& [name, value] : overrides) {
-    const auto found = settings.options.find(name);
-    if (found == settings.options.end()) {
+    const auto found = std::ranges::find(experiment.options, name, &Option::name);
+    if (found == experiment.options.end()) {
       throw Error::Format(
           "--{}: {} has no such option; {}", name, experiment.name, OptionNames(experiment));
     }
-    found->second = value;
+    if (!found->optional || value != found->quick) settings.options[name] = value;
   }
   FollowOverrides(experiment, overrides, settings);
   return settings;
@@ -320,6 +320,7 @@ StoredSettings ReadSettings(const std::filesystem::path& path) {
 
 void AddNewOptions(const Experiment& experiment, Settings& settings) {
   for (const Option& option : experiment.options) {
+    if (option.optional) continue;
     const bool empty = DefaultOf(option, settings.preset, /*device=*/false).empty();
     if (empty || !option.before.empty()) settings.options.emplace(option.name, option.before);
   }

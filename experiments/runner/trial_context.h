@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <filesystem>
 #include <functional>
 #include <string>
@@ -11,6 +12,9 @@
 #include "numsim/io/manifest.h"
 
 namespace numsim::experiments {
+
+// The part of TrialContext::identity that is the trial's own.
+inline constexpr const char* kTrialIdentity = "trial";
 
 struct TrialContext {
   std::filesystem::path folder;  // of the checkpoints of all trials; exists
@@ -31,6 +35,13 @@ struct TrialRestarts {};
 
 // Returns the file of a training of the trial; a trial with several names them.
 std::filesystem::path CheckpointOf(const TrialContext& context, std::string_view training);
+
+// Returns the file of a baseline after its first `steps`, from which trials fork (study/fork_start.h).
+std::filesystem::path ForkFile(const TrialContext& context,
+                               std::string_view baseline,
+                               uint64_t steps);
+// Removes all such files.
+void RemoveForkFiles(const std::filesystem::path& folder);
 
 // Removes the checkpoints of trials whose numbers `is_old` accepts.
 void RemoveCheckpoints(const std::filesystem::path& folder,

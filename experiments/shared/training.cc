@@ -1,5 +1,6 @@
 #include "experiments/shared/training.h"
 
+#include <algorithm>
 #include <limits>
 #include <utility>
 
@@ -94,6 +95,12 @@ void TrainingRows::Add(std::string_view table, const Row& cells) {
   Row row = key_;
   row.insert(row.end(), cells.begin(), cells.end());
   rows_[std::string(table)].push_back(std::move(row));
+}
+
+void TrainingRows::Rekey() {
+  for (auto& [table, rows] : rows_) {
+    for (Row& row : rows) std::ranges::copy(key_, row.begin());
+  }
 }
 
 double FinalLoss(Trainer& trainer) {

@@ -66,6 +66,8 @@ class TrainingRows {
  public:
   explicit TrainingRows(Row key) : key_(std::move(key)) {}
   void Add(std::string_view table, const Row& cells);
+  // Puts the key of this training into all rows, which may be those of another arm.
+  void Rekey();
   Rows Take() { return std::move(rows_); }
   void Keep(StateArchive& archive) { archive(rows_); }
 

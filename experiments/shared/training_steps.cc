@@ -2,30 +2,13 @@
 
 #include <fmt/format.h>
 
-#include <cstring>
 #include <system_error>
 #include <utility>
 
+#include "experiments/shared/saved_training.h"
 #include "numsim/base/error.h"
-#include "numsim/train/checkpoint.h"
 
 namespace numsim::experiments {
-namespace {
-
-constexpr const char* kVariables = "trial/variables";  // a tensor of the checkpoint
-
-std::string FieldOf(const std::string& name) { return "trial." + name; }
-
-// Throws Error naming the first difference.
-void RequireIdentity(const TrialContext& context, const TrainState& state) {
-  for (const auto& [name, expected] : context.identity) {
-    const std::string& found = state.Field(FieldOf(name));
-    if (found == expected) continue;
-    throw Error::Format("is of {} '{}', expected '{}'", name, found, expected);
-  }
-}
-
-}  // namespace
 
 TrainingSteps::TrainingSteps(const Trial& trial,
                              Trainer& trainer,
@@ -44,13 +27,9 @@ void TrainingSteps::Restore() {
   std::error_code ignored;
   if (!std::filesystem::exists(path, ignored)) return;
   try {
-    const TrainState state = ReadCheckpoint(path);
-    RequireIdentity(*context_, state);
-    trainer_.Restore(state);
-    const Array* const variables = state.FindTensor(kVariables);
-    if (variables == nullptr) throw Error::Format("tensor '{}' is missing", kVariables);
-    const auto* const bytes = reinterpret_cast<const char*>(variables->bytes.data());
-    StateArchive archive(std::string(bytes, variables->bytes.size()));
+    SavedTraining saved = ReadSavedTraining(path, context_->identity);
+    trainer_.Restore(saved.state);
+    StateArchive archive(std::move(saved.variables));
     keep_(archive);
     archive.RequireEnd();
   } catch (const Error& error) {
@@ -61,6 +40,7 @@ void TrainingSteps::Restore() {
                     error.what()));
     throw TrialRestarts();
   }
+  restored_ = true;
   saved_ = trainer_.steps_taken();
   context_->say(fmt::format("trial \"{}\" continues at step {}", label_, saved_));
 }
@@ -79,18 +59,11 @@ bool TrainingSteps::Next() {
 }
 
 void TrainingSteps::Save() {
-  TrainState state = trainer_.Save();
-  for (const auto& [name, text] : context_->identity)
-    state.fields.emplace_back(FieldOf(name), text);
   StateArchive archive;
   keep_(archive);
-  Array variables;
-  variables.type = ElementType::kU8;
-  variables.shape = {archive.bytes().size()};
-  variables.bytes.resize(archive.bytes().size());
-  std::memcpy(variables.bytes.data(), archive.bytes().data(), archive.bytes().size());
-  state.tensors.emplace_back(kVariables, std::move(variables));
-  WriteCheckpoint(CheckpointOf(*context_, name_), state);
+  WriteSavedTraining(CheckpointOf(*context_, name_),
+                     context_->identity,
+                     {.state = trainer_.Save(), .variables = archive.bytes()});
   saved_ = trainer_.steps_taken();
   saved_at_ = Clock::now();
 }

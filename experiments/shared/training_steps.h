@@ -35,6 +35,8 @@ class TrainingSteps {
   // Returns whether there is a step to take. Saves a checkpoint when one is due, and when the trial is
   // to stop; then it throws TrialStopped. Throws Error if the checkpoint cannot be written.
   bool Next();
+  // Whether the constructor restored a checkpoint.
+  bool restored() const { return restored_; }
 
  private:
   using Clock = std::chrono::steady_clock;
@@ -47,6 +49,7 @@ class TrainingSteps {
   Trainer& trainer_;
   std::function<void(StateArchive&)> keep_;
   std::string name_;
+  bool restored_ = false;
   uint64_t saved_ = 0;  // steps taken at the last checkpoint
   Clock::time_point saved_at_ = Clock::now();
 };

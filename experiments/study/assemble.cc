@@ -7,6 +7,7 @@
 #include <sstream>
 
 #include "experiments/runner/option_names.h"
+#include "experiments/study/fork.h"
 #include "experiments/study/name_list.h"
 #include "numsim/base/nearest_name.h"
 #include "numsim/base/split_list.h"
@@ -239,7 +240,12 @@ KeyError Assembled::About(const KeyError& error) const {
   return {"--" + option->second, error.text()};
 }
 
-Assembled Assemble(const Study& study, const Settings& settings, const Arm& arm, uint64_t seed) {
+namespace {
+
+Assembled AssembleWhole(const Study& study,
+                        const Settings& settings,
+                        const Arm& arm,
+                        uint64_t seed) {
   Assignments assignments(settings);
   for (const auto& [key, value] : study.defaults) assignments.AddText(key, value, "");
   for (const std::string& given : GivenKeys(settings)) assignments.AddGiven(given);
@@ -260,6 +266,30 @@ Assembled Assemble(const Study& study, const Settings& settings, const Arm& arm,
   config.schedule.steps = config.train.steps;
   config.telemetry.every = std::numeric_limits<uint64_t>::max();
   CheckGivenKeys(settings, config);
+  if (config.fork.steps != 0 || !config.fork.before.empty()) {
+    throw Error::Format("--set fork: --{} says after how many steps arms fork", kForkOption);
+  }
+  return assembled;
+}
+
+}  // namespace
+
+Assembled Assemble(const Study& study, const Settings& settings, const Arm& arm, uint64_t seed) {
+  Assembled assembled = AssembleWhole(study, settings, arm, seed);
+  if (ForkAfter(settings) == 0) return assembled;
+  const Arm from = study.forks_from(settings, arm);
+  const Assembled baseline = AssembleWhole(study, settings, from, seed);
+  try {
+    assembled.config = WithFork(settings, baseline.config, std::move(assembled.config));
+  } catch (const KeyError& error) {
+    throw Error::Format("--{} {}: {} cannot go on from {}: {}",
+                        kForkOption,
+                        ForkAfter(settings),
+                        ArmText(study, arm, study.label),
+                        ArmText(study, from, study.label),
+                        error.what());
+  }
+  assembled.option_of["fork.steps"] = kForkOption;
   return assembled;
 }
 

@@ -36,7 +36,7 @@ struct Assembled {
   // Returns an error about a key as one about the option that sets it, if one does.
   KeyError About(const KeyError& error) const;
 };
-// Throws Error naming the option of a bad value.
+// Throws Error naming the option of a bad value, and for an arm that cannot fork.
 Assembled Assemble(const Study& study, const Settings& settings, const Arm& arm, uint64_t seed);
 // Checks the limits of the settings. Throws Error naming the option.
 void CheckSettings(const Study& study, const Settings& settings);

@@ -11,6 +11,7 @@
 #include "experiments/runner/training_of_row.h"
 #include "experiments/study/assemble.h"
 #include "experiments/study/check_study.h"
+#include "experiments/study/fork.h"
 #include "experiments/study/name_list.h"
 #include "numsim/base/error.h"
 #include "numsim/base/nearest_name.h"
@@ -92,6 +93,7 @@ std::vector<Option> MakeOptions(const Study& study) {
   };
   std::stable_partition(
       options.begin(), options.end(), of_axis);  // what a user is likely to look for
+  if (study.forks_from) options.push_back(ForkOption());
   options.push_back(KeysOption());
   return options;
 }
@@ -113,7 +115,9 @@ class Checker {
       FitToData(fitted, data->shape());
       data->CheckBatch(fitted.train.batch, fitted.model.context);
       // The constructor checks that the tensor of stress.point exists.
-      if (!fitted.stress.point.empty()) Trainer(assembled.config, data);
+      // It also makes the models on both sides of a fork.
+      const bool forks = fitted.fork.steps > 0;
+      if (forks || !fitted.stress.point.empty()) Trainer(assembled.config, data);
     } catch (const KeyError& error) {
       throw assembled.About(error);
     }
@@ -483,7 +487,10 @@ Experiment MakeExperiment(Study given) {
   experiment.advice = study->advice;
   AddPaper(study, experiment);
   experiment.scale = [study](const Settings& settings, const Tables&) {
-    return study->scale(settings);
+    const std::string scale = study->scale(settings);
+    const uint64_t fork = ForkAfter(settings);
+    if (fork == 0) return scale;
+    return fmt::format("{}, arms forked after {} steps of a baseline", scale, fork);
   };
   if (study->notes) {
     experiment.notes = [study](const Settings& settings, const Tables& tables) {

@@ -132,6 +132,9 @@ struct Study {
   // all combinations of the axes' options, the first axis varying fastest.
   std::function<std::vector<Arm>(const Study&, const Settings&)> arms = {};
   Branches branches = {};
+  // Returns the arm from whose state an arm goes on after --fork-after steps. Empty: arms cannot fork,
+  // and the study does not have that option.
+  std::function<Arm(const Settings&, const Arm&)> forks_from = {};
   bool seeds_first = false;  // trials are in the order of seeds, and then of arms
   // Returns the arm of a claim's axes that are not named there; empty: the baselines.
   std::function<Arm(const Settings&)> centre = {};

@@ -8,6 +8,7 @@
 
 #include "experiments/study/assemble.h"
 #include "experiments/study/dots.h"
+#include "experiments/study/fork.h"
 #include "experiments/study/lines.h"
 #include "experiments/study/name_list.h"
 #include "experiments/study/node.h"
@@ -579,6 +580,34 @@ void ReadArmsOf(Node& root, Study& study) {
   study.arms = ArmsAroundCentre;
 }
 
+// Reads the arm from whose state the others go on: "AXIS=VALUE AXIS", where an axis alone has the value
+// of the centre.
+Picks ReadForksFrom(Node& root, const std::vector<Axis>& axes) {
+  constexpr const char* kKey = "forks_from";
+  Picks picks;
+  std::istringstream words(root.Text(kKey, ""));
+  for (std::string word; words >> word;) {
+    const size_t equals = std::min(word.find('='), word.size());
+    const std::string name = word.substr(0, equals);
+    const auto axis = std::ranges::find(axes, name, &Axis::name);
+    if (axis == axes.end()) {
+      throw root.About(kKey, NotOneOf("the axis", name, NameList(axes, &Axis::name)).what());
+    }
+    if (equals < word.size()) {
+      picks.push_back({name, ChoiceOf(*axis, word.substr(equals + 1)).name});
+      continue;
+    }
+    if (axis->options.empty()) {
+      throw root.About(kKey,
+                       fmt::format("the axis {} has no option: expected {}=VALUE", name, name));
+    }
+    picks.push_back({.axis = name, .of = [axis = *axis](const Settings& settings) {
+                       return ValuesOf(axis, settings).front();
+                     }});
+  }
+  return picks;
+}
+
 // Reads each table of an array, whose keys must all be known.
 template <typename T, typename Function>
 std::vector<T> ReadEach(Node& root, std::string_view key, Function read) {
@@ -609,6 +638,7 @@ Study ReadStudy(std::string_view text, std::string_view name, const Functions& f
   study.axes =
       ReadEach<Axis>(root, "axes", [&](Node& node) { return ReadAxis(node, makers, functions); });
   ReadArmsOf(root, study);
+  study.forks_from = ForksFrom(study.axes, ReadForksFrom(root, study.axes));
   study.label = root.Text("label");
   study.arm_text = root.Text("arm");
   study.scale = ReadScale(root, study, functions);

@@ -2,13 +2,13 @@
 #include <limits>
 
 #include "experiments/shared/training_steps.h"
+#include "experiments/study/fork_start.h"
+#include "experiments/study/measured_training.h"
 #include "experiments/study/probe.h"
 #include "experiments/study/study.h"
 
 namespace numsim::experiments::study {
 namespace {
-
-using Probes = std::vector<std::unique_ptr<Probe>>;
 
 bool IsDue(const Trainer& trainer) {
   const uint64_t every = trainer.config().telemetry.tensors_every;
@@ -32,34 +32,68 @@ double Measurement::FinalLoss() {
   return Finished() ? Loss() : std::numeric_limits<double>::infinity();
 }
 
+MeasuredTraining::MeasuredTraining(
+    const Study& study, const Settings& settings, const Arm& arm, uint64_t seed, Trainer& trainer)
+    : training_(study, settings, arm, seed, trainer) {
+  for (const ProbeSpec& probe : study.probes) probes_.push_back(probe.make(training_));
+}
+
+void MeasuredTraining::Each(void (Probe::*call)(Measurement&)) {
+  for (const auto& probe : probes_) (probe.get()->*call)(training_);
+}
+
+void MeasuredTraining::Begin() {
+  training_.start_loss = training_.Loss();
+  Each(&Probe::Begin);
+  Each(&Probe::Moment);
+}
+
+void MeasuredTraining::Step() {
+  Trainer& trainer = training_.trainer;
+  trainer.ForkIfDue();
+  Each(&Probe::Before);
+  trainer.Step();
+  Each(&Probe::After);
+  trainer.telemetry().Clear();
+  if (IsDue(trainer)) Each(&Probe::Moment);
+}
+
+Rows MeasuredTraining::End() {
+  Each(&Probe::Moment);
+  Each(&Probe::End);
+  return training_.rows.Take();
+}
+
+void MeasuredTraining::Keep(StateArchive& archive) {
+  archive(training_.rows);
+  for (const auto& probe : probes_) probe->Keep(archive);
+}
+
+void MeasuredTraining::GoOnFrom(StateArchive& archive, double start_loss) {
+  Keep(archive);
+  archive.RequireEnd();
+  training_.rows.Rekey();
+  training_.start_loss = start_loss;
+}
+
 Rows MeasureTraining(const Study& study, const Settings& settings, const Trial& trial) {
   const Arm arm = ArmOf(study, trial);
   const TrainConfig config = ConfigOf(study, settings, arm, trial.seed);
+  const bool forks = config.fork.steps > 0;
   Trainer trainer(config, OpenData(config.data));
-  Measurement training(study, settings, arm, trial.seed, trainer);
-  Probes probes;
-  for (const ProbeSpec& probe : study.probes) probes.push_back(probe.make(training));
-  const auto each = [&](void (Probe::*call)(Measurement&)) {
-    for (const auto& probe : probes) (probe.get()->*call)(training);
-  };
-
-  training.start_loss = training.Loss();
-  each(&Probe::Begin);
-  each(&Probe::Moment);
+  MeasuredTraining training(study, settings, arm, trial.seed, trainer);
+  if (!forks) training.Begin();
   TrainingSteps loop(trial, trainer, [&](StateArchive& archive) {
-    archive(training.rows);
-    for (const auto& probe : probes) probe->Keep(archive);
+    training.Keep(archive);
+    if (forks) archive(training.start_loss());
   });
-  while (loop.Next()) {
-    each(&Probe::Before);
-    trainer.Step();
-    each(&Probe::After);
-    trainer.telemetry().Clear();
-    if (IsDue(trainer)) each(&Probe::Moment);
+  if (forks && !loop.restored()) {
+    SavedTraining start = ForkStart(study, settings, trial, trainer.config());
+    trainer.RestoreBaseline(start.state);
+    GoOnFromStart(std::move(start), training);
   }
-  each(&Probe::Moment);
-  each(&Probe::End);
-  return training.rows.Take();
+  while (loop.Next()) training.Step();
+  return training.End();
 }
 
 }  // namespace numsim::experiments::study
