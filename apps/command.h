@@ -27,6 +27,7 @@ void AddListCommand(Program& program);
 void AddDescribeCommand(Program& program);
 void AddClaimsCommand(Program& program);
 void AddRunCommand(Program& program);
+void AddPilotCommand(Program& program);
 void AddMergeCommand(Program& program);
 void AddSweepCommand(Program& program);
 void AddPlotCommand(Program& program);

@@ -13,8 +13,8 @@
 #include "apps/claim_text.h"
 #include "apps/command.h"
 #include "apps/figure_options.h"
-#include "apps/interruption.h"
 #include "apps/run_options.h"
+#include "apps/run_until_signal.h"
 #include "apps/wrapped_text.h"
 #include "experiments/runner/demo.h"
 #include "experiments/runner/exit_code.h"
@@ -24,7 +24,6 @@
 #include "experiments/runner/rows_template.h"
 #include "experiments/runner/runner.h"
 #include "experiments/runner/settings.h"
-#include "experiments/runner/shard_owner.h"
 #include "experiments/runner/trial_toml.h"
 #include "numsim/base/error.h"
 #include "numsim/base/nearest_name.h"
@@ -153,49 +152,6 @@ void PrintReport(const RunReport& report, const std::string& out) {
   if (!report.notice.empty()) fmt::print("{}\n", report.notice);
 }
 
-// Says how to go on after a signal, and returns the exit code. stdout may be closed by now; the exit
-// code says the same.
-int Stopped(const experiments::RunOptions& options, const std::string& what) {
-  fmt::print("interrupted {}; finished trials are kept in {}; to resume: {}\n",
-             what,
-             options.out.string(),
-             ResumeCommand(options.command));
-  return kStoppedBySignal;
-}
-
-// Runs the experiment until it ends or a signal stops it. Running trials then have `grace` seconds
-// to finish; after that they are lost, and only they.
-int RunUntilInterrupted(const Experiment& experiment,
-                        experiments::RunOptions& options,
-                        double grace) {
-  const InterruptScope scope;
-  options.interrupted = &scope.Flag();
-  const GraceTimer timer(scope.Flag(), grace, [&] {
-    experiments::ReleaseShardsOfThisProcess(options.out);
-    Stopped(options, "within a trial that takes longer than --grace");
-    std::fflush(stdout);
-    std::_Exit(kStoppedBySignal);
-  });
-  RunReport report;
-  try {
-    report = experiments::Run(experiment, options);
-  } catch (const Error& error) {
-    // The signal may have ended gnuplot too. An error that has another cause comes again.
-    if (!scope.Flag()) throw;
-    fmt::print(stderr, "numsim: {}\n", error.what());
-    return Stopped(options, "at an error");
-  }
-  if (report.interrupted) {
-    return Stopped(options,
-                   fmt::format("with {} of {} trials{} finished",
-                               report.shard_total - report.shard_missing,
-                               report.shard_total,
-                               options.shard_count > 1 ? " of this shard" : ""));
-  }
-  PrintReport(report, options.out.string());
-  return 0;
-}
-
 // Writes the file of trainings for --rows.
 int WriteTemplate(const Experiment& experiment,
                   const RunArguments& arguments,
@@ -256,7 +212,14 @@ int Run(const Experiment& experiment,
   options.progress = isatty(STDERR_FILENO) != 0;
   options.command = program.command_line;
   if (!arguments.rows.empty()) return JudgeRows(experiment, arguments, options);
-  return RunUntilInterrupted(experiment, options, arguments.grace);
+  RunReport report;
+  const auto stopped = RunUntilSignal(options, arguments.grace, [&] {
+    report = experiments::Run(experiment, options);
+    return report;
+  });
+  if (stopped) return *stopped;
+  PrintReport(report, options.out.string());
+  return 0;
 }
 
 // Throws Error for a directory of `numsim train`, which a user may well give.

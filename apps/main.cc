@@ -141,10 +141,12 @@ std::vector<std::string> Arguments(int argc, char** argv) {
 std::string MissingCommand(const CLI::App& app) {
   const CLI::App* parent = &app;
   std::string what = "COMMAND";
-  for (const CLI::App* sub :
-       app.get_subcommands()) {  // only those given: `run`, `sweep`, `oracle` or `tokenizer`
+  for (
+      const CLI::App* sub :
+      app.get_subcommands()) {  // only those given: `run`, `pilot`, `sweep`, `oracle` or `tokenizer`
     parent = sub;
-    what = sub->get_name() == "run"     ? "EXPERIMENT"
+    const bool of_experiment = sub->get_name() == "run" || sub->get_name() == "pilot";
+    what = of_experiment                ? "EXPERIMENT"
            : sub->get_name() == "sweep" ? "EXPERIMENT or COMMAND of sweep"
                                         : "COMMAND of " + sub->get_name();
   }
@@ -160,6 +162,7 @@ void AddCommands(Program& program) {
   AddDescribeCommand(program);
   AddClaimsCommand(program);
   AddRunCommand(program);
+  AddPilotCommand(program);
   AddMergeCommand(program);
   AddSweepCommand(program);
   AddPlotCommand(program);

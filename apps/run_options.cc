@@ -51,15 +51,51 @@ void AddFile(const Experiment& experiment,
   }
 }
 
-}  // namespace
+// Adds the options that say what is trained.
+void AddDesignOptions(CLI::App* sub, const Experiment& experiment, RunArguments& arguments) {
+  sub->add_option(
+         "--set",
+         arguments.set,
+         "NAME=VALUE: sets an option below by its name, or any key of `numsim train` (repeatable)")
+      ->allow_extra_args(false);
+  sub->add_option(
+      "--config", arguments.config, "TOML file of keys of `numsim train`, each set as by --set");
+  for (const auto& option : experiment.options) {
+    sub->add_option("--" + option.name, arguments.options[option.name], option.help);
+  }
+}
 
-void AddRunOptions(CLI::App* sub, const Experiment& experiment, RunArguments& arguments) {
+void AddPresetOption(CLI::App* sub, const Experiment& experiment, RunArguments& arguments) {
   sub->add_option("--preset",
                   arguments.preset,
                   fmt::format("Preset: {}. Time on two cores, roughly: {}",
                               PresetNames(experiment),
                               PresetTimes(experiment)))
       ->capture_default_str();
+}
+
+// Adds the options that say what becomes of trials at an end.
+void AddEndOptions(CLI::App* sub, RunArguments& arguments) {
+  sub->add_option(
+         "--grace",
+         arguments.grace,
+         "Seconds that running trials have left after SIGINT or SIGTERM; then they are lost, but "
+         "trainings stop at once and keep their steps. Exit code 75: stopped by a signal, --resume "
+         "continues")
+      ->check(CLI::Range(0.0, 1e6))
+      ->capture_default_str();
+  sub->add_option(
+         "--save-every",
+         arguments.save_every,
+         "Seconds between checkpoints of a training in a trial, for an end without a signal")
+      ->check(CLI::Range(0.0, 1e6))
+      ->capture_default_str();
+}
+
+}  // namespace
+
+void AddRunOptions(CLI::App* sub, const Experiment& experiment, RunArguments& arguments) {
+  AddPresetOption(sub, experiment, arguments);
   sub->add_option("--seed", arguments.seed, "First seed")
       ->check(Unsigned64())
       ->capture_default_str();
@@ -98,30 +134,24 @@ void AddRunOptions(CLI::App* sub, const Experiment& experiment, RunArguments& ar
                 arguments.take_over,
                 "Run the shard although a process of another host may be running it; only if that "
                 "process has ended");
-  sub->add_option(
-         "--grace",
-         arguments.grace,
-         "Seconds that running trials have left after SIGINT or SIGTERM; then they are lost, but "
-         "trainings stop at once and keep their steps. Exit code 75: stopped by a signal, --resume "
-         "continues")
-      ->check(CLI::Range(0.0, 1e6))
+  AddEndOptions(sub, arguments);
+  AddDesignOptions(sub, experiment, arguments);
+}
+
+void AddPilotOptions(CLI::App* sub, const Experiment& experiment, RunArguments& arguments) {
+  AddPresetOption(sub, experiment, arguments);
+  arguments.seeds = 4;
+  sub->add_option("--seeds", arguments.seeds, "Number of pilot seeds")
+      ->check(CLI::Range(2, 1 << 19))
       ->capture_default_str();
-  sub->add_option(
-         "--save-every",
-         arguments.save_every,
-         "Seconds between checkpoints of a training in a trial, for an end without a signal")
-      ->check(CLI::Range(0.0, 1e6))
-      ->capture_default_str();
-  sub->add_option(
-         "--set",
-         arguments.set,
-         "NAME=VALUE: sets an option below by its name, or any key of `numsim train` (repeatable)")
-      ->allow_extra_args(false);
-  sub->add_option(
-      "--config", arguments.config, "TOML file of keys of `numsim train`, each set as by --set");
-  for (const auto& option : experiment.options) {
-    sub->add_option("--" + option.name, arguments.options[option.name], option.help);
-  }
+  sub->add_option("--out",
+                  arguments.out,
+                  "Directory of the pilot (default: results/pilot-" + experiment.name + ")")
+      ->check(NotEmpty());
+  sub->add_flag(
+      "--resume", arguments.resume, "Continue an interrupted pilot; keeps its finished trials");
+  AddEndOptions(sub, arguments);
+  AddDesignOptions(sub, experiment, arguments);
 }
 
 void AddRowsOptions(CLI::App* sub, RunArguments& arguments) {

@@ -42,6 +42,11 @@ void AddRunOptions(CLI::App* sub,
                    const experiments::Experiment& experiment,
                    RunArguments& arguments);
 
+// Adds the options of `numsim pilot EXPERIMENT`.
+void AddPilotOptions(CLI::App* sub,
+                     const experiments::Experiment& experiment,
+                     RunArguments& arguments);
+
 // Adds the options about trainings made elsewhere (docs/rows.md), which only `numsim run` takes.
 void AddRowsOptions(CLI::App* sub, RunArguments& arguments);
 

@@ -67,6 +67,8 @@ struct Trial {
   uint64_t seed = 0;
   std::map<std::string, std::string> parameters;
   double cost = 1;  // relative; expensive trials start first
+  // Its arm, as contrasts of claims name it; empty: it is not one arm.
+  std::string arm = {};
   // Where its training is saved (trial_context.h). Set by the run; nullptr: nothing is saved.
   const TrialContext* context = nullptr;
 };

@@ -16,6 +16,7 @@
 #include "experiments/runner/merge_check.h"
 #include "experiments/runner/progress.h"
 #include "experiments/runner/result_directory.h"
+#include "experiments/runner/seeds.h"
 #include "experiments/runner/shard_owner.h"
 #include "experiments/runner/trial_context.h"
 #include "experiments/runner/trial_costs.h"
@@ -260,6 +261,7 @@ RunReport RunLook(Task task, const Command& command) {
   if (report.trials_missing == 0 && !report.interrupted) {
     SyncJournals(out);
     RemoveForkFiles(out / kJournalFolder);  // no trial is left to go on from them
+    if (task.options.measure_only) return report;
     Complete(task.experiment, task.look.settings, std::move(finished), out, command, report);
   }
   return report;
@@ -268,6 +270,7 @@ RunReport RunLook(Task task, const Command& command) {
 }  // namespace
 
 RunReport Run(const Experiment& experiment, const RunOptions& options) {
+  if (!options.measure_only) CheckJudgingSeeds(options.settings);
   const Command command{.arguments = options.command};
   std::vector<Trial> trials = ListTrials(experiment, WithAllSeeds(options.settings));
   if (!options.trial_costs.empty()) ReadTrialCosts(options.trial_costs, trials);

@@ -28,6 +28,8 @@ struct RunOptions {
   // --until-decided: 0 runs one look after the other until the claims are decided. From 1 on, the run
   // does its trials up to this look and no others; Merge judges. Shards need it.
   size_t look = 0;
+  // Run trials of any seeds and write no results: neither tables nor verdicts.
+  bool measure_only = false;
   bool progress = false;             // show a line on stderr, rewritten in place
   ProgressHead progress_head;        // beginning of that line; may be empty
   std::vector<std::string> command;  // argv, for the manifest
@@ -73,7 +75,7 @@ struct RunReport {
 //                       Error and nothing is lost
 // Other shards may run in the same DIR at the same time; the last to finish completes the results.
 //
-// Throws Error when DIR holds results of other settings (the first difference is named), an unfinished
+// Throws Error for seeds that do not judge (seeds.h); when DIR holds results of other settings (the first difference is named), an unfinished
 // run while `resume` is not set, or files with the names of outputs that no run made; when another
 // process is running trials of this shard in DIR (shard_owner.h); when a trial fails (finished trials
 // stay in the journal, no outputs are written); when a journal is corrupt; when a file cannot be

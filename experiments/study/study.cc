@@ -159,7 +159,8 @@ std::vector<Trial> TrialsOf(const Study& study, const Settings& settings) {
       trials.push_back({.label = fmt::format("{} seed={}", ArmText(study, arm, study.label), seed),
                         .seed = seed,
                         .parameters = parameters,
-                        .cost = study.cost ? study.cost(assembled.config) : 1});
+                        .cost = study.cost ? study.cost(assembled.config) : 1,
+                        .arm = ArmText(study, arm, study.arm_text)});
     }
   }
   if (study.seeds_first) std::ranges::stable_sort(trials, {}, &Trial::seed);
