@@ -31,6 +31,8 @@ void PrintClaim(const ClaimSpec& claim) {
   const std::string sources = SourcesOf(claim);
   PrintWrapped(4, (sources.empty() ? "" : sources + ": ") + claim.statement);
   PrintWrapped(4, "contrast: " + claim.contrast);
+  if (!claim.control.empty()) PrintWrapped(4, "control: " + claim.control);
+  if (!claim.no_control.empty()) PrintWrapped(4, "no control: " + claim.no_control);
   if (claim.kind != experiments::ClaimKind::kExact) {
     PrintWrapped(4, fmt::format("margin: {}. {}", claim.margin.Text(), claim.margin.justification));
   }

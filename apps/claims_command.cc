@@ -71,6 +71,7 @@ nlohmann::ordered_json Json(const ListedItem& item) {
           {"source", item.item->source},
           {"statement", item.item->statement},
           {"contrast", nullptr},
+          {"control", nullptr},
           {"margin", nullptr},
           {"verdict", "not tested"},
           {"reason", item.item->untested},
@@ -109,6 +110,7 @@ nlohmann::ordered_json Json(const ListedItem& item, const ListedClaim& claim) {
           {"source", item.item->source},
           {"statement", claim.spec->statement},
           {"contrast", claim.spec->contrast},
+          {"control", text(claim.spec->control)},
           {"margin",
            claim.spec->kind == experiments::ClaimKind::kExact ? nlohmann::ordered_json()
                                                               : text(claim.spec->margin.Text())},

@@ -28,6 +28,7 @@ void AddDescribeCommand(Program& program);
 void AddClaimsCommand(Program& program);
 void AddRunCommand(Program& program);
 void AddPilotCommand(Program& program);
+void AddTuneCommand(Program& program);
 void AddMergeCommand(Program& program);
 void AddSweepCommand(Program& program);
 void AddPlotCommand(Program& program);

@@ -143,9 +143,10 @@ std::string MissingCommand(const CLI::App& app) {
   std::string what = "COMMAND";
   for (
       const CLI::App* sub :
-      app.get_subcommands()) {  // only those given: `run`, `pilot`, `sweep`, `oracle` or `tokenizer`
+      app.get_subcommands()) {  // only those given: `run`, `pilot`, `tune`, `sweep`, `oracle` or `tokenizer`
     parent = sub;
-    const bool of_experiment = sub->get_name() == "run" || sub->get_name() == "pilot";
+    const bool of_experiment =
+        sub->get_name() == "run" || sub->get_name() == "pilot" || sub->get_name() == "tune";
     what = of_experiment                ? "EXPERIMENT"
            : sub->get_name() == "sweep" ? "EXPERIMENT or COMMAND of sweep"
                                         : "COMMAND of " + sub->get_name();
@@ -163,6 +164,7 @@ void AddCommands(Program& program) {
   AddClaimsCommand(program);
   AddRunCommand(program);
   AddPilotCommand(program);
+  AddTuneCommand(program);
   AddMergeCommand(program);
   AddSweepCommand(program);
   AddPlotCommand(program);

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "apps/command.h"
+#include "experiments/runner/arm_rates.h"
 #include "experiments/runner/option_names.h"
 #include "experiments/runner/settings.h"
 #include "experiments/runner/time_left.h"
@@ -60,6 +61,13 @@ void AddDesignOptions(CLI::App* sub, const Experiment& experiment, RunArguments&
       ->allow_extra_args(false);
   sub->add_option(
       "--config", arguments.config, "TOML file of keys of `numsim train`, each set as by --set");
+  if (!experiment.tuning.table.empty()) {
+    sub->add_option(
+           "--rates-from",
+           arguments.rates_from,
+           "File rates.csv of `numsim tune`: each arm is trained at the rate that was chosen there")
+        ->check(NotEmpty());
+  }
   for (const auto& option : experiment.options) {
     sub->add_option("--" + option.name, arguments.options[option.name], option.help);
   }
@@ -154,6 +162,27 @@ void AddPilotOptions(CLI::App* sub, const Experiment& experiment, RunArguments& 
   AddDesignOptions(sub, experiment, arguments);
 }
 
+void AddTuneOptions(CLI::App* sub, const Experiment& experiment, TuneArguments& arguments) {
+  RunArguments& run = arguments.run;
+  AddPresetOption(sub, experiment, run);
+  sub->add_option("--rate-grid",
+                  arguments.grid,
+                  "Peak learning rates to try, separated by commas; three or more")
+      ->required();
+  run.seeds = 3;
+  sub->add_option("--rate-seeds", run.seeds, "Number of tuning seeds")
+      ->check(CLI::Range(1, 1 << 19))
+      ->capture_default_str();
+  sub->add_option("--out",
+                  run.out,
+                  "Directory of the tuning (default: results/tune-" + experiment.name + ")")
+      ->check(NotEmpty());
+  sub->add_flag(
+      "--resume", run.resume, "Continue an interrupted tuning; keeps its finished trials");
+  AddEndOptions(sub, run);
+  AddDesignOptions(sub, experiment, run);
+}
+
 void AddRowsOptions(CLI::App* sub, RunArguments& arguments) {
   CLI::Option* const rows =
       sub->add_option(
@@ -201,6 +230,12 @@ experiments::Settings SettingsOf(const Experiment& experiment,
   }
   for (const std::string& assignment : arguments.set) {
     experiments::AddAssignment(experiment, assignment, given);
+  }
+  if (!arguments.rates_from.empty()) {
+    const std::string text = experiments::RatesText(experiments::ReadRates(arguments.rates_from));
+    if (!given.emplace(experiments::kRatesOption, text).second) {
+      throw Error::Format("--rates-from: --{} is given too", experiments::kRatesOption);
+    }
   }
   if (!arguments.config.empty()) AddFile(experiment, arguments.config, given);
   const int preset_seeds = experiments::FindPreset(experiment, arguments.preset).seeds;

@@ -27,6 +27,7 @@ struct RunArguments {
   std::map<std::string, std::string> options;
   std::vector<std::string> set;   // NAME=VALUE
   std::string config;             // TOML file of keys
+  std::string rates_from;         // file of `numsim tune`
   std::vector<std::string> rows;  // [TABLE=]FILE
   std::string rows_template, configs;
   std::vector<std::string> collect;  // directories
@@ -46,6 +47,15 @@ void AddRunOptions(CLI::App* sub,
 void AddPilotOptions(CLI::App* sub,
                      const experiments::Experiment& experiment,
                      RunArguments& arguments);
+
+struct TuneArguments {
+  RunArguments run;
+  std::string grid;
+};
+// Adds the options of `numsim tune EXPERIMENT`.
+void AddTuneOptions(CLI::App* sub,
+                    const experiments::Experiment& experiment,
+                    TuneArguments& arguments);
 
 // Adds the options about trainings made elsewhere (docs/rows.md), which only `numsim run` takes.
 void AddRowsOptions(CLI::App* sub, RunArguments& arguments);

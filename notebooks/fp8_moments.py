@@ -104,8 +104,7 @@ ax.legend();
 # gradient of this step still counts. The figure shows the gap to float32 moments against epsilon,
 # with m in float32 and learning rate 3e-3. Bars are 95 % intervals from `phases.csv` (ten seeds for
 # bytes, five for 32,768 tokens); open markers are points at which seeds diverged. Such a seed
-# counts as no better than at its start. The axis is linear between -0.1 and 0.1. Intervals are
-# pooled over arms, so that diverging arms make those of e5m2 wide.
+# counts as no better than at its start. The axis is linear between -0.1 and 0.1.
 
 # %%
 fig, axes = plt.subplots(2, 1, figsize=(3.3, 4.4), sharex=True, sharey=True)

@@ -90,8 +90,9 @@ def quote(run, *claims):
         show(f"{claim}: {first['verdict']}{exploratory} ({scale}{seeds}{reason})")
         for row in contrasts:
             if row["contrast"]:
+                control = "control: " if row["role"] == "control" else ""
                 show(
-                    f"{row['contrast']}: {row['estimate']:.3g} {row['unit']}, [{row['low']:.3g},"
+                    f"{control}{row['contrast']}: {row['estimate']:.3g} {row['unit']}, [{row['low']:.3g},"
                     f" {row['high']:.3g}] at {row['confidence']:.0%}, margin {row['margin']:g}",
                     indent="    ",
                 )

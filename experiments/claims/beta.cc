@@ -71,11 +71,6 @@ double RegularizedBeta(double a, double b, double x, double y) noexcept {
   return x * (a + b) <= a ? LowerBeta(a, b, x, y) : 1 - LowerBeta(b, a, y, x);
 }
 
-double FisherTail(double f, int numerator, int denominator) noexcept {
-  const double top = numerator * f, bottom = denominator;
-  return RegularizedBeta(bottom / 2, numerator / 2., bottom / (top + bottom), top / (top + bottom));
-}
-
 double BinomialTail(int least, int trials, double success) noexcept {
   if (least <= 0) return 1;
   if (least > trials) return 0;

@@ -19,10 +19,6 @@ double LowerBeta(double a, double b, double x, double y) noexcept;
 // Returns I_x(a, b) for any x and y = 1 - x in [0, 1], as 1 - I_y(b, a) in the upper part.
 double RegularizedBeta(double a, double b, double x, double y) noexcept;
 
-// Returns P(F > f) for the F distribution with that many degrees of freedom of the numerator and
-// the denominator. Requires f >= 0.
-double FisherTail(double f, int numerator, int denominator) noexcept;
-
 // Returns the probability of at least `least` successes in `trials` independent trials with that
 // probability of success. Requires 0 <= least <= trials + 1 and 0 <= success <= 1.
 double BinomialTail(int least, int trials, double success) noexcept;

@@ -6,9 +6,9 @@
 #include <cmath>
 
 #include "experiments/claims/family.h"
+#include "experiments/claims/paired.h"
 #include "experiments/claims/run_settings.h"
 #include "experiments/claims/student_t.h"
-#include "experiments/claims/two_way.h"
 #include "numsim/base/error.h"
 
 namespace numsim::experiments {
@@ -36,6 +36,7 @@ ClaimResult ResultOf(const ClaimSpec& spec,
                        .contrasts = evidence.contrasts,
                        .side = spec.side,
                        .margin = margin,
+                       .control = evidence.control,
                        .diverged = spec.diverged,
                        .diverged_value = evidence.diverged_value};
   return TestClaim(test, evidence.outcomes, level);
@@ -47,6 +48,7 @@ bool BoundCarries(const ClaimSpec& spec, int bound, const ClaimResult& result) {
   const bool contradicted = result.verdict == Verdict::kContradicted;
   switch (spec.kind) {
     case ClaimKind::kDifference:
+    case ClaimKind::kRatio:
       return (supported && bound == spec.side) || (contradicted && bound == -spec.side);
     case ClaimKind::kOrder:
       return (supported && bound == 1) || (contradicted && bound == -1);
@@ -70,6 +72,42 @@ void HeedBound(JudgedClaim& claim) {
   }
 }
 
+// Returns why the run says nothing about an equivalence: nothing is seen to fail in it. "" if it does.
+std::string WhyNoControl(const JudgedClaim& claim) {
+  if (claim.result.control) {
+    return claim.result.control->fails ? "" : fmt::format("the control {}", ControlText(claim));
+  }
+  if (!claim.evidence.no_control.empty()) return claim.evidence.no_control;
+  if (!claim.spec->no_control.empty()) {
+    return "the claim names no control: " + claim.spec->no_control;
+  }
+  return "the claim names no control";
+}
+
+// An equivalence that is not contradicted needs a control that is seen to fail. Its numbers stay.
+void HeedControl(JudgedClaim& claim) {
+  if (claim.spec->kind != ClaimKind::kEquivalence) return;
+  ClaimResult& result = claim.result;
+  if (result.verdict != Verdict::kSupported && result.verdict != Verdict::kInconclusive) return;
+  const std::string why = WhyNoControl(claim);
+  if (why.empty()) return;
+  result.verdict = Verdict::kNotTested;
+  result.reason = std::string(kNoEvidence) + why;
+}
+
+// Leaves a claim out whose margin is more than half of what its baseline can lose.
+void HeedPossible(const ClaimSpec& claim, double margin, Evidence& evidence) {
+  if (evidence.possible == 0 || !evidence.not_tested.empty()) return;
+  if (margin <= evidence.possible / 2) return;
+  evidence.not_tested =
+      fmt::format("{}the baseline allows an effect of {:.3g} {}, and the margin is {:g}",
+                  kOutOfReach,
+                  evidence.possible,
+                  claim.margin.unit,
+                  margin);
+  evidence.left_out = true;
+}
+
 // Thrown by Tables::at for a table that --rows does not give.
 struct TableNotGiven {
   std::string name;
@@ -87,6 +125,36 @@ Evidence EvidenceOf(const ClaimSpec& spec, const Settings& settings, const Table
 }
 
 }  // namespace
+
+std::string NameOf(const Contrast& contrast) {
+  std::string name;
+  for (const ContrastTerm& term : contrast) {
+    const bool first = name.empty();
+    const double size = std::abs(term.weight);
+    name += term.weight < 0 ? (first ? "-" : " - ") : (first ? "" : " + ");
+    name += size == 1 ? term.arm : fmt::format("{:g} {}", size, term.arm);
+  }
+  return name;
+}
+
+std::string IntervalText(const ContrastResult& contrast, double confidence) {
+  if (std::isnan(contrast.low)) return "no interval";
+  return fmt::format("[{:.4g}, {:.4g}] at {:g} %", contrast.low, contrast.high, 100 * confidence);
+}
+
+std::string ControlText(const JudgedClaim& claim) {
+  const ControlResult& control = *claim.result.control;
+  const std::string name = fmt::format(
+      "{} is {}seen to fail: ", NameOf(claim.evidence.control), control.fails ? "" : "not ");
+  if (!control.arm_diverged.empty()) {
+    return name + fmt::format("all runs of '{}' diverged", control.arm_diverged);
+  }
+  return name + fmt::format("{:.4g} {}, {}, margin {:g}",
+                            control.contrast.value,
+                            claim.spec->margin.unit,
+                            IntervalText(control.contrast, claim.result.confidence),
+                            claim.margin);
+}
 
 const Table& Tables::at(const std::string& name) const {
   const auto found = find(name);
@@ -170,8 +238,7 @@ Estimate GapOf(const OutcomeTable& outcomes, std::string_view arm, std::string_v
   for (const std::string& name : outcomes.arms) {
     weights.push_back((name == arm ? 1.0 : 0.0) - (name == baseline ? 1.0 : 0.0));
   }
-  const TwoWayFit fit(outcomes.values, static_cast<int>(outcomes.arms.size()), outcomes.seeds);
-  const ContrastEstimate gap = fit.Contrast(weights);
+  const ContrastEstimate gap = EstimateContrast(outcomes.values, outcomes.seeds, weights);
   const double half =
       gap.freedom > 0 ? StudentQuantile(0.975, gap.freedom) * gap.standard_error : std::nan("");
   return {gap.value, gap.value - half, gap.value + half};
@@ -209,6 +276,40 @@ Evidence AgainstReference(std::string arm,
   return evidence;
 }
 
+void CheckMargin(const ClaimSpec& claim) {
+  const double effect = std::abs(claim.papers_effect);
+  if (effect == 0 || claim.margin.value <= effect / 2) return;
+  throw Error::Format("{}: the margin of {:g} is more than half of the paper's effect of {:g}",
+                      claim.id,
+                      claim.margin.value,
+                      effect);
+}
+
+void AddControl(const Evidence& control, Evidence& evidence) {
+  if (!evidence.not_tested.empty()) return;
+  if (!control.not_tested.empty()) {
+    evidence.no_control = "the control: " + control.not_tested;
+    return;
+  }
+  const OutcomeTable own = evidence.outcomes, &others = control.outcomes;
+  OutcomeTable& all = evidence.outcomes;
+  all.seeds = std::max(own.seeds, others.seeds);
+  all.values.clear();
+  const auto append = [&](const OutcomeTable& table, size_t arm) {
+    const auto first = table.values.begin() + static_cast<ptrdiff_t>(arm) * table.seeds;
+    all.values.insert(all.values.end(), first, first + table.seeds);
+    all.values.resize(all.values.size() + all.seeds - table.seeds, std::nan(""));
+  };
+  for (size_t arm = 0; arm < own.arms.size(); ++arm) append(own, arm);
+  evidence.control = control.contrasts.at(0);
+  for (ContrastTerm& term : evidence.control) {
+    append(others, std::ranges::find(others.arms, term.arm) - others.arms.begin());
+    const bool taken = std::ranges::count(own.arms, term.arm) > 0;
+    all.arms.push_back(taken ? term.arm + " of the control" : term.arm);
+    term.arm = all.arms.back();
+  }
+}
+
 std::vector<JudgedClaim> Judge(const std::vector<ClaimSpec>& claims,
                                const Settings& settings,
                                const Tables& tables) {
@@ -227,6 +328,8 @@ std::vector<JudgedClaim> Judge(const std::vector<ClaimSpec>& claims,
     claim.spec = &spec;
     claim.evidence = EvidenceOf(spec, settings, given);
     claim.margin = spec.margin.At(claim.evidence.parameters);
+    CheckMargin(spec);
+    HeedPossible(spec, claim.margin, claim.evidence);
   }
   const auto family = std::count_if(judged.begin(), judged.end(), in_family);
   const TestLevel level{.looks = settings.looks,
@@ -243,6 +346,7 @@ std::vector<JudgedClaim> Judge(const std::vector<ClaimSpec>& claims,
   for (JudgedClaim& claim : judged) {
     if (in_family(claim)) claim.result = *next++;
     HeedBound(claim);
+    HeedControl(claim);
     const bool tested = claim.result.verdict != Verdict::kNotTested;
     if (tested && claim.spec->trained) claim.trained = claim.spec->trained(settings);
   }
@@ -256,7 +360,10 @@ TrainedScale ScaleOf(const JudgedClaim& claim, const RunScale& run) {
 
 bool AllDecided(const std::vector<JudgedClaim>& claims) {
   return std::none_of(claims.begin(), claims.end(), [](const JudgedClaim& claim) {
-    return claim.spec->primary && claim.result.verdict == Verdict::kInconclusive;
+    const ClaimResult& result = claim.result;
+    const bool waits =
+        result.verdict == Verdict::kNotTested && result.control && result.control->open;
+    return claim.spec->primary && (waits || result.verdict == Verdict::kInconclusive);
   });
 }
 

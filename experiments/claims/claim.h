@@ -59,6 +59,10 @@ struct Evidence {
   // The runs and the contrasts between their arms; empty for claims of kind kExact.
   OutcomeTable outcomes = {};
   std::vector<Contrast> contrasts = {};
+  // Of an equivalence: the contrast that is known to fail (ClaimSpec::control), whose runs are among
+  // the outcomes; or, if this run has none, why.
+  Contrast control = {};
+  std::string no_control = {};
   // Not tested because of what the outcomes are or which tables are given, and not of what was
   // trained: it stays in Holm's family.
   bool left_out = false;
@@ -69,14 +73,18 @@ struct Evidence {
   // bound cannot carry becomes "not tested" for this reason.
   int bound = 0;
   std::string bound_reason = {};
-  double parameters = 0;      // of the largest model, for the margin
+  double parameters = 0;  // of the largest model, for the margin
+  // The largest effect that the baseline of this run allows, in the unit of the margin: a model that has
+  // learnt little has little to lose. A margin above half of it tests nothing. 0: not known.
+  double possible = 0;
   std::string measured = {};  // further numbers in words; may be empty
 };
 
 // Beginnings of reasons for `not tested` when the run has the claim's arms.
 inline constexpr std::string_view kOutOfReach =
-    "out of reach: ";                                             // of this scale, or of these runs
-inline constexpr std::string_view kNoEvidence = "no evidence: ";  // a stress that harms bf16 itself
+    "out of reach: ";  // of this scale, or of these runs
+inline constexpr std::string_view kNoEvidence =
+    "no evidence: ";  // a stress that harms bf16 itself, a control that does not fail
 
 // Returns evidence that the run does not test the claim.
 Evidence NotTestedBecause(std::string reason);
@@ -94,8 +102,8 @@ OutcomeTable OutcomesOf(const Frame& frame,
 OutcomeTable OutcomesOf(const Frame& frame,
                         const std::function<std::string(const Frame& row)>& arm_of,
                         const std::function<double(const Frame& row)>& outcome);
-// Returns the difference of two arms with its 95 % interval, by the residual pooled over all arms;
-// runs that diverged are missing. 0 for an arm minus itself.
+// Returns the difference of two arms with its 95 % interval (paired.h); runs that diverged are
+// missing. 0 for an arm minus itself.
 Estimate GapOf(const OutcomeTable& outcomes, std::string_view arm, std::string_view baseline);
 // Returns evidence about one value per seed, compared with a fixed reference: a table of two arms,
 // `arm` and "reference", and their contrast.
@@ -114,6 +122,10 @@ Evidence AgainstReference(std::string arm,
                           double reference,
                           std::string reason);
 
+// Makes the first contrast of other evidence, over the same seeds, the control of `evidence`: its arms
+// join the outcomes. Where `control` is not tested, its reason is why there is none.
+void AddControl(const Evidence& control, Evidence& evidence);
+
 // A claim of a paper. A claim with parts is several claims.
 struct ClaimSpec {
   std::string id;                  // "moment-formats/v-e4m3", EXPERIMENT/NAME
@@ -121,10 +133,18 @@ struct ClaimSpec {
   std::string statement;           // what the paper says, with its numbers
   ClaimKind kind = ClaimKind::kDifference;
   std::string contrast;  // arms and outcome: "valid_loss of llm-int8 minus that of bf16"
-  int side = 1;          // of kDifference: the sign of the contrast that the paper claims
+  // Of kEquivalence: a contrast of the same outcome that is known to lie beyond the margin, in words,
+  // or why there is none. "X matches Y" is supported only by a run in which the control is seen to
+  // fail: nothing is learnt where nothing could have failed.
+  std::string control = {};
+  std::string no_control = {};
+  // Of kDifference: the sign of the contrast that the paper claims. Of kRatio: 1 if it claims more, -1 if
+  // fewer.
+  int side = 1;
   Margin margin = {};
   Diverged diverged = Diverged::kMissing;  // what a diverged run counts as
-  // The effect that the paper states, in the unit of the margin; 0 if it states none.
+  // The effect that the paper states, in the unit of the margin; 0 if it states none. At least twice the
+  // margin (CheckMargin).
   double papers_effect = 0;
   std::string scale;    // where the paper states it, and from which scale on a run tests it
   bool primary = true;  // false: exploratory, not corrected for the number of claims
@@ -149,6 +169,17 @@ struct JudgedClaim {
   ClaimResult result;
   std::optional<TrainedScale> trained = {};  // of what it compares, where the claim says so
 };
+
+// Returns "llm-int8 - bf16", or with other weights "1 a - 0.5 b - 0.5 c".
+std::string NameOf(const Contrast& contrast);
+// Returns "[0.1, 0.2] at 95 %", or "no interval".
+std::string IntervalText(const ContrastResult& contrast, double confidence);
+// Returns the control of a claim and what was seen: "te-max - bf16 is seen to fail: 0.3 nats, [0.2, 0.4]
+// at 90 %, margin 0.02". Requires JudgedClaim::result to have one.
+std::string ControlText(const JudgedClaim& claim);
+
+// Throws Error unless the margin is at most half of the effect that the paper states.
+void CheckMargin(const ClaimSpec& claim);
 
 // Returns the verdicts of all claims. One whose evidence is in a table of Tables::not_given is not
 // tested. The primary ones that the run tests are corrected by Holm for

@@ -18,6 +18,21 @@ void CheckContrast(const Contrast& contrast) {
                  sum);
 }
 
+// A ratio compares two arms. That it is below a margin claims at most half of what is possible.
+void CheckRatio(const ClaimTest& test) {
+  for (const Contrast& contrast : test.contrasts) {
+    NUMSIM_REQUIRE(contrast.size() == 2 && contrast[0].weight == 1 && contrast[1].weight == -1,
+                   "TestClaim: a ratio is of one arm to another, with weights 1 and -1");
+  }
+  const bool above = test.side > 0;
+  NUMSIM_REQUIRE(std::isfinite(test.margin) &&
+                     (above ? test.margin >= 1 : test.margin >= 0.5 && test.margin <= 1),
+                 "TestClaim: the margin of a ratio that is {} is {}, expected {}",
+                 above ? "larger" : "smaller",
+                 test.margin,
+                 above ? "at least 1" : "0.5 to 1, at most half of the possible effect");
+}
+
 }  // namespace
 
 void CheckTest(const ClaimTest& test) {
@@ -34,6 +49,12 @@ void CheckTest(const ClaimTest& test) {
     return;
   }
   for (const Contrast& contrast : test.contrasts) CheckContrast(contrast);
+  if (test.kind == ClaimKind::kRatio) return CheckRatio(test);
+  if (!test.control.empty()) {
+    NUMSIM_REQUIRE(test.kind == ClaimKind::kEquivalence,
+                   "TestClaim: only a claim of kind equivalence has a control");
+    CheckContrast(test.control);
+  }
   NUMSIM_REQUIRE(
       std::isfinite(test.margin) && (test.margin >= 0 || test.kind == ClaimKind::kDifference),
       "TestClaim: margin is {}, expected a finite number, below 0 only for a difference",

@@ -2,34 +2,13 @@
 
 #include <algorithm>
 #include <cmath>
-#include <span>
 
+#include "experiments/claims/paired.h"
 #include "experiments/claims/power.h"
 #include "experiments/claims/student_t.h"
 
 namespace numsim::experiments {
 namespace {
-
-// The estimate of a contrast with what planning needs.
-struct Estimated {
-  ContrastEstimate estimate;
-  bool pooled = true;
-  double sigma = 0;          // standard error at one seed
-  int freedom_per_seed = 0;  // degrees of freedom that each further seed adds
-};
-
-Estimated EstimateOf(const TwoWayFit& fit, std::span<const double> weights) {
-  if (fit.SpreadTail(weights) < kUnpooledBelow) {
-    const ContrastEstimate own = fit.OwnContrast(weights);
-    return {own, false, own.standard_error * std::sqrt(own.freedom + 1.), 1};
-  }
-  double squares = 0;
-  for (const double weight : weights) squares += weight * weight;
-  return {fit.Contrast(weights),
-          true,
-          std::sqrt(fit.ResidualVariance() * squares),
-          fit.ArmsWithRuns() - 1};
-}
 
 // Returns the p of the hypothesis that the true value is at most `bound`, and below that of the
 // opposite one. Without residuals the estimate is the truth. 1 if the standard error is unknown.
@@ -67,11 +46,11 @@ double SupportLevel(const ClaimTest& test, double alpha) {
 // Returns the chance to find a contrast on the claimed side (or, if `supported` is false, on the
 // other) with n seeds, if the estimate is the truth.
 double PowerOf(
-    const ClaimTest& test, const Estimated& contrast, bool supported, double level, int n) {
-  const int freedom = contrast.freedom_per_seed * (n - 1);
+    const ClaimTest& test, const PlannedContrast& contrast, bool supported, double level, int n) {
+  const int freedom = n - 1;
   const double error = contrast.sigma / std::sqrt(static_cast<double>(n));
   const double quantile = -StudentQuantile(level, freedom);
-  const double value = contrast.estimate.value, m = test.margin;
+  const double value = contrast.value, m = test.margin;
   if (test.kind == ClaimKind::kEquivalence) {
     if (supported) return PowerWithin((value + m) / error, (m - value) / error, quantile, freedom);
     return PowerBeyond((std::abs(value) - m) / error, quantile, freedom);
@@ -92,70 +71,73 @@ bool OnMargin(const ClaimTest& test, double value) {
 }
 
 double PowerOfAll(const ClaimTest& test,
-                  const std::vector<Estimated>& contrasts,
+                  const std::vector<PlannedContrast>& contrasts,
                   double alpha,
                   int n) {
-  const auto on_claimed_side = [&](const Estimated& contrast) {
-    return OnClaimedSide(test, contrast.estimate.value);
+  const auto on_claimed_side = [&](const PlannedContrast& contrast) {
+    return OnClaimedSide(test, contrast.value);
   };
   if (std::all_of(contrasts.begin(), contrasts.end(), on_claimed_side)) {
     double failures = 0;
-    for (const Estimated& contrast : contrasts) {
+    for (const PlannedContrast& contrast : contrasts) {
       failures += 1 - PowerOf(test, contrast, true, SupportLevel(test, alpha), n);
     }
     return 1 - failures;
   }
   double best = 0;
   const double level = alpha / 2 / static_cast<double>(contrasts.size());
-  for (const Estimated& contrast : contrasts) {
+  for (const PlannedContrast& contrast : contrasts) {
     best = std::max(best, PowerOf(test, contrast, false, level, n));
   }
   return best;
 }
 
-int SeedsToDecide(const ClaimTest& test, const std::vector<Estimated>& contrasts, double alpha) {
+ContrastResult WithInterval(const ContrastEstimate& e, double level) {
+  const double half = e.standard_error == 0 || e.freedom < 1
+                          ? e.standard_error
+                          : -StudentQuantile(level, e.freedom) * e.standard_error;
+  return {e.value, e.value - half, e.value + half, e.standard_error, e.freedom};
+}
+
+}  // namespace
+
+int SeedsToDecide(const ClaimTest& test,
+                  const std::vector<PlannedContrast>& contrasts,
+                  double alpha) {
   bool exact = false, decided = true;
-  for (const Estimated& contrast : contrasts) {
-    if (std::isnan(contrast.sigma) || std::isnan(contrast.estimate.value)) return 0;
+  for (const PlannedContrast& contrast : contrasts) {
+    if (std::isnan(contrast.sigma) || std::isnan(contrast.value)) return 0;
     exact |= contrast.sigma == 0;
-    decided &= !OnMargin(test, contrast.estimate.value);
+    decided &= !OnMargin(test, contrast.value);
   }
   // Without residuals two seeds show what all seeds show; only a tie is never broken.
   if (exact) return decided ? 2 : kMostSeeds + 1;
   return LeastSeeds([&](int n) { return PowerOfAll(test, contrasts, alpha, n); });
 }
 
-ContrastResult WithInterval(const Estimated& contrast, double level) {
-  const ContrastEstimate& e = contrast.estimate;
-  const double half = e.standard_error == 0 || e.freedom < 1
-                          ? e.standard_error
-                          : -StudentQuantile(level, e.freedom) * e.standard_error;
-  return {e.value, e.value - half, e.value + half, e.standard_error, e.freedom, contrast.pooled};
-}
-
-}  // namespace
-
 void TestContrasts(const ClaimTest& test,
-                   const TwoWayFit& fit,
+                   std::span<const double> outcomes,
+                   int seeds,
                    const std::vector<std::vector<double>>& weights,
                    double alpha,
                    double planned_alpha,
                    ClaimResult& result) {
   const double level = SupportLevel(test, alpha);
   result.confidence = 1 - 2 * level;
-  std::vector<Estimated> contrasts;
+  std::vector<PlannedContrast> planned;
   double supported = 0, contradicted = 1;
   for (const std::vector<double>& row : weights) {
-    contrasts.push_back(EstimateOf(fit, row));
-    result.contrasts.push_back(WithInterval(contrasts.back(), level));
-    const Tails tails = TailsOf(test, contrasts.back().estimate);
+    const ContrastEstimate estimate = EstimateContrast(outcomes, seeds, row);
+    result.contrasts.push_back(WithInterval(estimate, level));
+    planned.push_back({estimate.value, estimate.standard_error * std::sqrt(estimate.freedom + 1.)});
+    const Tails tails = TailsOf(test, estimate);
     supported = std::max(supported, tails.supported);
     contradicted = std::min(contradicted, tails.contradicted);
   }
   const double sides = alpha / level;  // 2 where the level is that of each end of an interval
   result.p_supported = std::min(1., sides * supported);
   result.p_contradicted = std::min(1., 2 * static_cast<double>(weights.size()) * contradicted);
-  if (planned_alpha > 0) result.seeds_to_decide = SeedsToDecide(test, contrasts, planned_alpha);
+  if (planned_alpha > 0) result.seeds_to_decide = SeedsToDecide(test, planned, planned_alpha);
 }
 
 }  // namespace numsim::experiments

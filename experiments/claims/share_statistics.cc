@@ -54,7 +54,7 @@ int SeedsForShare(double share, double observed, double alpha) {
 void TestShare(
     double share, int diverged, int runs, double alpha, double planned_alpha, ClaimResult& result) {
   const double observed = diverged / static_cast<double>(runs);
-  ContrastResult interval = {observed, 0, 1, std::numeric_limits<double>::quiet_NaN(), 0, false};
+  ContrastResult interval = {observed, 0, 1, std::numeric_limits<double>::quiet_NaN(), 0};
   if (diverged > 0) {
     interval.low = RateAt(alpha / 2, [&](double rate) { return AtLeast(diverged, runs, rate); });
   }

@@ -9,9 +9,10 @@
 
 #include "experiments/claims/claim_checks.h"
 #include "experiments/claims/contrast_statistics.h"
+#include "experiments/claims/paired.h"
 #include "experiments/claims/power.h"
+#include "experiments/claims/ratio_statistics.h"
 #include "experiments/claims/share_statistics.h"
-#include "experiments/claims/two_way.h"
 #include "numsim/base/keyword.h"
 
 namespace numsim::experiments {
@@ -29,6 +30,7 @@ constexpr Keyword<Verdict> kVerdicts[] = {{"supported", Verdict::kSupported},
 constexpr Keyword<ClaimKind> kKinds[] = {{"difference", ClaimKind::kDifference},
                                          {"equivalence", ClaimKind::kEquivalence},
                                          {"order", ClaimKind::kOrder},
+                                         {"ratio", ClaimKind::kRatio},
                                          {"divergence", ClaimKind::kDivergence},
                                          {"exact", ClaimKind::kExact}};
 
@@ -55,10 +57,10 @@ Runs RunsOf(const OutcomeTable& table, const std::string& arm) {
   return runs;
 }
 
-// Returns the arms that have a weight in the claim, each once.
-std::vector<Runs> RunsOfClaim(const ClaimTest& test, const OutcomeTable& table) {
+// Returns the arms that have a weight in contrasts, each once.
+std::vector<Runs> RunsOfArms(const std::vector<Contrast>& contrasts, const OutcomeTable& table) {
   std::vector<Runs> all;
-  for (const Contrast& contrast : test.contrasts) {
+  for (const Contrast& contrast : contrasts) {
     for (const ContrastTerm& term : contrast) {
       const bool known =
           std::any_of(all.begin(), all.end(), [&](const Runs& r) { return r.arm == term.arm; });
@@ -68,7 +70,7 @@ std::vector<Runs> RunsOfClaim(const ClaimTest& test, const OutcomeTable& table) 
   return all;
 }
 
-// Returns the outcomes for the fit, in which a diverged run of the claim's arms is what the rule
+// Returns the outcomes in which a diverged run of the claim's arms is what the rule
 // says and any other diverged run is missing.
 std::vector<double> OutcomesFor(const ClaimTest& test,
                                 const OutcomeTable& table,
@@ -85,18 +87,68 @@ std::vector<double> OutcomesFor(const ClaimTest& test,
   return values;
 }
 
+std::vector<double> WeightsOf(const Contrast& contrast, const OutcomeTable& table) {
+  std::vector<double> weights(table.arms.size(), 0.);
+  for (const ContrastTerm& term : contrast) weights[IndexOf(table, term.arm)] += term.weight;
+  return weights;
+}
+
 std::vector<std::vector<double>> WeightsOf(const ClaimTest& test, const OutcomeTable& table) {
   std::vector<std::vector<double>> rows;
-  for (const Contrast& contrast : test.contrasts) {
-    rows.emplace_back(table.arms.size(), 0.);
-    for (const ContrastTerm& term : contrast) rows.back()[IndexOf(table, term.arm)] += term.weight;
-  }
+  for (const Contrast& contrast : test.contrasts) rows.push_back(WeightsOf(contrast, table));
   return rows;
+}
+
+// Returns the counts of the two arms of each contrast, at the seeds that both have.
+std::vector<PairedCounts> CountsOf(const ClaimTest& test,
+                                   const OutcomeTable& table,
+                                   const std::vector<double>& outcomes) {
+  std::vector<PairedCounts> all;
+  for (const Contrast& contrast : test.contrasts) {
+    PairedCounts& counts = all.emplace_back();
+    const size_t a = IndexOf(table, contrast[0].arm), b = IndexOf(table, contrast[1].arm);
+    for (int seed = 0; seed < table.seeds; ++seed) {
+      const double first = outcomes[a * table.seeds + seed];
+      const double second = outcomes[b * table.seeds + seed];
+      if (std::isnan(first) || std::isnan(second)) continue;
+      counts.first.push_back(first);
+      counts.second.push_back(second);
+    }
+  }
+  return all;
+}
+
+// Returns the control of a claim in these runs, or nothing if an arm of it has none.
+std::optional<ControlResult> ControlOf(const ClaimTest& test,
+                                       const OutcomeTable& table,
+                                       const ClaimResult& claim) {
+  if (test.control.empty()) return std::nullopt;
+  const std::vector<Runs> runs = RunsOfArms({test.control}, table);
+  ControlResult control;
+  for (const Runs& arm : runs) {
+    if (arm.count == 0) return std::nullopt;
+    const bool all = arm.count >= 2 && arm.diverged == arm.count;
+    if (all && test.diverged == Diverged::kMissing) control.arm_diverged = arm.arm;
+  }
+  ClaimTest alone = test;
+  alone.contrasts = {test.control};
+  ClaimResult result;
+  TestContrasts(alone,
+                OutcomesFor(alone, table, runs),
+                table.seeds,
+                WeightsOf(alone, table),
+                claim.alpha,
+                0,
+                result);
+  control.contrast = result.contrasts[0];
+  const double low = control.contrast.low, high = control.contrast.high, m = test.margin;
+  control.fails = !control.arm_diverged.empty() || low > m || high < -m;
+  control.open = !control.fails && !(low > -m && high < m);
+  return control;
 }
 
 // Returns why a claim on contrasts can have no verdict, or "" if it can.
 std::string Obstacle(const ClaimTest& test,
-                     const TwoWayFit& fit,
                      const std::vector<Runs>& runs,
                      const ClaimResult& result) {
   if (test.diverged == Diverged::kMissing) {
@@ -107,9 +159,9 @@ std::string Obstacle(const ClaimTest& test,
   }
   if (result.seeds == 1) return "one seed";
   for (const ContrastResult& contrast : result.contrasts) {
-    if (std::isnan(contrast.value)) return "its arms share too few seeds";
+    if (contrast.freedom < 1) return "its arms share too few seeds";
   }
-  return fit.Freedom() == 0 ? "no residual degrees of freedom" : "";
+  return "";
 }
 
 void Decide(ClaimResult& result) {
@@ -145,7 +197,7 @@ ClaimResult TestClaim(const ClaimTest& test, const OutcomeTable& table, const Te
   CheckTest(test);
   CheckTable(table);
   CheckLevel(level);
-  const std::vector<Runs> runs = RunsOfClaim(test, table);
+  const std::vector<Runs> runs = RunsOfArms(test.contrasts, table);
   ClaimResult result;
   result.alpha = level.alpha / level.looks;
   result.seeds = table.seeds;
@@ -159,10 +211,15 @@ ClaimResult TestClaim(const ClaimTest& test, const OutcomeTable& table, const Te
     Decide(result);
     return result;
   }
-  const TwoWayFit fit(
-      OutcomesFor(test, table, runs), static_cast<int>(table.arms.size()), table.seeds);
-  TestContrasts(test, fit, WeightsOf(test, table), result.alpha, planned_alpha, result);
-  const std::string obstacle = Obstacle(test, fit, runs, result);
+  const std::vector<double> outcomes = OutcomesFor(test, table, runs);
+  if (test.kind == ClaimKind::kRatio) {
+    TestRatios(test, CountsOf(test, table, outcomes), result.alpha, planned_alpha, result);
+  } else {
+    TestContrasts(
+        test, outcomes, table.seeds, WeightsOf(test, table), result.alpha, planned_alpha, result);
+  }
+  result.control = ControlOf(test, table, result);
+  const std::string obstacle = Obstacle(test, runs, result);
   if (!obstacle.empty()) result.p_supported = result.p_contradicted = 1;
   Decide(result);
   if (!obstacle.empty()) result.reason = obstacle;

@@ -9,13 +9,12 @@
 //   difference   each s d > m       at most alpha / 2      at most alpha / 2
 //   order        each d > m         at most alpha / 2      at most alpha / 2
 //   equivalence  each |d| < m       at most alpha          at most alpha
+//   ratio        each s (r - m) > 0 at most alpha / 2      at most alpha / 2
 //   divergence   P(diverges) >= m   at most alpha / 2      at most alpha / 2
 //
-// d is a contrast, m the margin and s the claimed side. Bounds hold under the model of two_way.h,
-// for a number of seeds fixed beforehand and for a claim that is judged alone; family.h has the
-// corrections for several claims and several looks. If arms scatter differently, contrasts that
-// scatter more than the rest are tested by their own scatter (ContrastResult::pooled), which keeps
-// errors near these bounds but, with few seeds, not always below them.
+// d is a contrast, r a ratio of rates, m the margin and s the claimed side. Bounds hold if a contrast
+// is normal over seeds (paired.h), for a number of seeds fixed beforehand and for a claim that is
+// judged alone; family.h has the corrections for several claims and several looks.
 //
 // Differences use the two-sided 1 - alpha interval of each contrast, as a reader expects of a 95 %
 // interval: supported if all of it lies beyond the margin on the claimed side, contradicted if all
@@ -28,6 +27,12 @@
 // contrast lies within the margins. It is contradicted if the 1 - alpha interval of a contrast lies
 // beyond one of them.
 //
+// A ratio of rates compares counts, such as the loss spikes of a run: ratio_statistics.h.
+//
+// That something matches says little where nothing could have failed: an equivalence has a control,
+// a contrast that is known not to match. It is tested beside the claim (ControlResult), and
+// claim.h makes a verdict of both.
+//
 // A claim on several contrasts is true if all hold. To support it every contrast is tested at the
 // full level: if the claim is false, one contrast is on the wrong side, and its test alone has to
 // fail (intersection-union test). To contradict it one contrast suffices, and since any of k may
@@ -35,6 +40,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -59,11 +65,12 @@ enum class ClaimKind : uint8_t {
   kDifference,   // each contrast is above the margin (side +1) or below minus the margin (side -1)
   kEquivalence,  // the magnitude of each contrast is below the margin
   kOrder,        // as kDifference with side +1, for contrasts made by Successive
-  kDivergence,   // at least the share `margin` of the runs of one arm diverges
-  kExact,        // decided without statistics (ExactResult)
+  kRatio,  // the rate of one arm over that of another is above (side +1) or below (-1) the margin
+  kDivergence,  // at least the share `margin` of the runs of one arm diverges
+  kExact,       // decided without statistics (ExactResult)
 };
 
-// Names of kinds: difference, equivalence, order, divergence, exact. ParseClaimKind throws Error
+// Names of kinds: difference, equivalence, order, ratio, divergence, exact. ParseClaimKind throws Error
 // that lists them if `text` is none of them.
 std::string_view ToString(ClaimKind kind);
 ClaimKind ParseClaimKind(std::string_view text);
@@ -91,13 +98,17 @@ std::vector<Contrast> Successive(const std::vector<std::string>& arms);
 
 struct ClaimTest {
   ClaimKind kind = ClaimKind::kDifference;
-  // Weights of a contrast sum to 0. For kDivergence: one contrast of one arm.
+  // Weights of a contrast sum to 0. For kDivergence: one contrast of one arm. For kRatio: two arms
+  // with weights 1 and -1, whose outcomes are counts.
   std::vector<Contrast> contrasts = {};
-  int side = 1;  // +1 or -1; of kDifference
+  int side = 1;  // +1 or -1; of kDifference and kRatio
   // In the unit of the outcome; positive for kEquivalence and at least 0 for kOrder. A difference with a
   // margin below 0 claims "not worse by more than that" (non-inferiority). For kDivergence: a
-  // share of runs between 0 and 1.
+  // share of runs between 0 and 1. For kRatio: a factor, from 1 on for side +1. For side -1 it is
+  // 0.5 to 1, which is at most half of the possible effect: no rate is below 0.
   double margin = 0;
+  // Of kEquivalence: a contrast that is known to lie beyond the margin. Empty: there is none.
+  Contrast control = {};
   Diverged diverged = Diverged::kMissing;
   double diverged_value = 0;  // of kAsValue
 };
@@ -123,18 +134,26 @@ struct ContrastResult {
   double value = 0;
   double low = 0, high = 0;  // the interval; both NaN if there is no standard error
   double standard_error = 0;
-  int freedom = 0;
-  // Whether this is TwoWayFit::Contrast, with the standard error of the residuals of all arms. If
-  // the contrast scatters more than the other residuals (TwoWayFit::SpreadTail below 0.2), it is
-  // TwoWayFit::OwnContrast with its own.
-  bool pooled = true;
+  int freedom = 0;  // degrees of freedom of the standard error
+};
+
+// The control of an equivalence in a run.
+struct ControlResult {
+  ContrastResult contrast;  // its interval has the confidence of the claim's
+  // Whether it is seen to fail: its interval lies beyond the margin, or all of at least two runs of
+  // an arm of it diverged.
+  bool fails = false;
+  bool open = false;         // neither that nor within the margin: more seeds may tell
+  std::string arm_diverged;  // the arm of which all runs diverged, or ""
 };
 
 struct ClaimResult {
   Verdict verdict = Verdict::kNotTested;
   // One per contrast. For kDivergence: the share of diverged runs, with the interval of Clopper and
-  // Pearson and without a standard error.
+  // Pearson and without a standard error. For kRatio: the ratio, infinite if the second arm has no
+  // events, NaN if neither has; without a standard error.
   std::vector<ContrastResult> contrasts;
+  std::optional<ControlResult> control = {};  // if the test has one whose arms have runs
   // Confidence of each interval: 1 - alpha / looks, for kEquivalence 1 - 2 alpha / looks. It is not
   // corrected for other contrasts or other claims.
   double confidence = 0;
@@ -144,7 +163,7 @@ struct ClaimResult {
   double alpha = 0;  // the level that p is compared with
   int seeds = 0;     // runs of that arm of the claim that has the fewest, diverged ones included
   // The smallest number of seeds at which the claim would be decided with probability 0.8 if the
-  // estimates and the residual variance were true and no run of the experiment's arms missing. At
+  // estimates and their scatter were true and no run of the experiment's arms missing. At
   // the level of one look divided by the number of primary claims, the strictest step of Holm's
   // method. For several contrasts by Bonferroni's lower bound of the probability. kMostSeeds + 1 =
   // 10001 if there is none up to 10000, and 0 if the variance is unknown or TestLevel::plan is
@@ -155,11 +174,10 @@ struct ClaimResult {
 
 // Returns the test of one claim, judged alone. The verdict is kNotTested if an arm of the claim has
 // no runs; it is kInconclusive, with a reason, if there is a single seed or if diverged runs forbid
-// a verdict. Arms outside the claim serve to estimate the variance; their diverged runs count as
-// missing under every rule. If the residuals are 0, so are standard errors: outcomes without
-// randomness are judged by their values. Throws Error if the test is not valid (its kind is kExact,
-// weights do not sum to 0, the margin or the side is out of range), if the table's sizes do not
-// match, or if the level is not possible.
+// a verdict. Arms outside the claim do not matter. If a contrast does not scatter, its standard error
+// is 0: outcomes without randomness are judged by their values. Throws Error if the test is not valid
+// (its kind is kExact, weights do not sum to 0, the margin or the side is out of range), if the
+// table's sizes do not match, or if the level is not possible.
 ClaimResult TestClaim(const ClaimTest& test,
                       const OutcomeTable& table,
                       const TestLevel& level = {});

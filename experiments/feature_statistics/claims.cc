@@ -73,10 +73,17 @@ Evidence LargestOutcome(const Results& results,
 
 double ChangeAt95(const Frame& blocks) { return blocks.Mean("change_95"); }
 
+// The least smooth tensors of each kind of claim: what is said of others is to fail of them.
+const Group kLeastSmooth = {"weight-gradients", {kWeightGradient, "mlp-second-weight-gradient"}};
+const Group kLeastSmoothOperands = {"gradients", {"mlp-first-g", "mlp-second-g"}};
+
 Evidence SmoothEvidence(const Results& results, const Group& group) {
   const Frame maxima = results.Of("maxima");
-  Evidence evidence = LargestOutcome(
-      results, ForecastsOf(maxima, group, Forecast::kMax, 1), group.name, ChangeAt95);
+  const auto changes = [&](const Group& of) {
+    return LargestOutcome(results, ForecastsOf(maxima, of, Forecast::kMax, 1), of.name, ChangeAt95);
+  };
+  Evidence evidence = changes(group);
+  AddControl(changes(kLeastSmooth), evidence);
   const Frame smoothness = results.Of("smoothness");
   for (const Frame& tensor : ForecastsOf(smoothness, group, Forecast::kMax, 1).By({"tensor"})) {
     evidence.measured +=
@@ -104,8 +111,13 @@ double PercentUnlikeTensorWise(const Frame& blocks) {
 
 Evidence MovingAverageEvidence(const Results& results, const Group& group) {
   const Frame maxima = results.Of("maxima");
-  const Frame judged = ForecastsOf(maxima, group, Forecast::kMean, JudgedHistory(maxima));
-  return LargestOutcome(results, judged, group.name, PercentUnlikeTensorWise);
+  const auto percents = [&](const Group& of) {
+    const Frame judged = ForecastsOf(maxima, of, Forecast::kMean, JudgedHistory(maxima));
+    return LargestOutcome(results, judged, of.name, PercentUnlikeTensorWise);
+  };
+  Evidence evidence = percents(group);
+  AddControl(percents(kLeastSmoothOperands), evidence);
+  return evidence;
 }
 
 // Returns the outputs of blocks at the last record of each training.
@@ -192,12 +204,11 @@ std::string DelayedScalingText(const Frame& smoothness) {
 study::Named<std::function<Evidence(const Results&)>> EvidenceFunctions() {
   study::Named<std::function<Evidence(const Results&)>> functions = {{"later-blocks", LaterBlocks},
                                                                      {"layer-scale", LayerScale}};
-  for (const Group& group :
-       {Group{"inputs", {"mlp-first-x", "mlp-second-x"}},
-        Group{"weights", {"mlp-first-w", "mlp-second-w"}},
-        Group{"gradients", {"mlp-first-g", "mlp-second-g"}},
-        Group{"features", {kOutput}},
-        Group{"weight-gradients", {kWeightGradient, "mlp-second-weight-gradient"}}}) {
+  for (const Group& group : {Group{"inputs", {"mlp-first-x", "mlp-second-x"}},
+                             Group{"weights", {"mlp-first-w", "mlp-second-w"}},
+                             kLeastSmoothOperands,
+                             Group{"features", {kOutput}},
+                             kLeastSmooth}) {
     functions["smooth-" + group.name] = [=](const Results& results) {
       return SmoothEvidence(results, group);
     };

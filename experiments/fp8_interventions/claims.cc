@@ -147,8 +147,7 @@ std::string OutOfReach(const Results& results) {
       "out of reach: {} with about {:.3g} million parameters", model, parameters / 1e6);
 }
 
-// Compares trainings of a format and of bf16. Other formats are left out: trainings that have
-// collapsed do not scatter, and would make the pooled variance too small.
+// Compares trainings of a format and of bf16.
 Evidence Compare(const Results& results,
                  const ClaimRow&,
                  const std::vector<ArmContrast>& contrasts) {

@@ -24,22 +24,32 @@ bool HasPlant(const std::string& plant) {
   return plant == kScratch || plant == kNone || plant.find(':') != plant.npos;
 }
 
-// Whether the plants leave bf16 as it is: otherwise the comparisons are no evidence.
+// Whether the plants leave bf16 as it is: otherwise the comparisons are no evidence. The control is
+// delayed scaling under the plant, which is to fail.
 std::function<Evidence(const Results&)> SparesBf16(const char* kind) {
   return [kind](const Results& results) {
-    const Frame runs = results.Of(kRunsTable)
-                           .Where("recipe", std::string(kBf16))
-                           .Where("lr", results.settings.Get("lr"))
-                           .Where([](const Frame& run) { return run.Text("plant") != kScratch; });
+    const Frame runs =
+        results.Of(kRunsTable).Where("lr", results.settings.Get("lr")).Where([](const Frame& run) {
+          return run.Text("plant") != kScratch;
+        });
     const std::vector<std::string> plants = PlantsOf(results.settings, kind);
-    if (plants.empty() || runs.Where("plant", std::string(kNone)).Empty()) {
+    const Frame none = runs.Where("plant", std::string(kNone)).Where("recipe", std::string(kBf16));
+    if (plants.empty() || none.Empty()) {
       return NotTestedBecause(fmt::format("--plants leaves out none or {}", kind));
     }
     Evidence evidence;
     evidence.parameters = runs.Number("parameters");
-    evidence.outcomes =
-        OutcomesOf(runs, {"plant"}, [](const Frame& run) { return run.Number("valid_loss"); });
-    evidence.contrasts = {Gap(plants.front(), std::string(kNone))};
+    evidence.outcomes = OutcomesOf(runs, {"recipe", "plant"}, FinalLossOf);
+    const auto arm = [](const std::string& recipe, const std::string& plant) {
+      return recipe + " / " + plant;
+    };
+    const std::string& plant = plants.front();
+    evidence.contrasts = {Gap(arm(kBf16, plant), arm(kBf16, kNone))};
+    evidence.control = Gap(arm("te-max", plant), arm(kBf16, kNone));
+    if (runs.Where("plant", plant).Where("recipe", std::string("te-max")).Empty()) {
+      evidence.control.clear();
+      evidence.no_control = "the control was not trained: te-max (--recipes)";
+    }
     return evidence;
   };
 }
@@ -143,25 +153,25 @@ double FinalLossOf(const Frame& run) {
 Evidence Compare(const Results& results,
                  const ClaimRow& claim,
                  const std::vector<ArmContrast>& contrasts) {
-  const Arm &arm = contrasts.at(0).at(0).first, &reference = contrasts.at(0).at(1).first;
-  const std::string& plant = arm[kPlant];
+  const Arm& first = contrasts.at(0).at(0).first;
+  const std::string& plant = first[kPlant];
   const std::string kind = plant.substr(0, plant.find(':'));
   if (!HasPlant(plant)) return NotTestedBecause(fmt::format("--plants leaves out {}", kind));
   const auto name = [&](const std::string& recipe) { return plant + " / " + recipe; };
-  // The two recipes alone: one that fails scatters far more than the others.
-  const Frame runs = RunsOf(results, plant, arm[kLr]).Where([&](const Frame& run) {
-    return run.Text("recipe") == arm[kRecipe] || run.Text("recipe") == reference[kRecipe];
-  });
-  for (const std::string& needed : {arm[kRecipe], reference[kRecipe]}) {
-    if (runs.Where("recipe", needed).Empty()) {
-      return NotTestedBecause(fmt::format("no {} with recipe {}", plant, needed));
+  const Frame runs = RunsOf(results, plant, first[kLr]);
+  Evidence evidence;
+  for (const ArmContrast& arms : contrasts) {
+    Contrast& contrast = evidence.contrasts.emplace_back();
+    for (const auto& [arm, weight] : arms) {
+      if (runs.Where("recipe", arm[kRecipe]).Empty()) {
+        return NotTestedBecause(fmt::format("no {} with recipe {}", plant, arm[kRecipe]));
+      }
+      contrast.push_back({name(arm[kRecipe]), weight});
     }
   }
-  Evidence evidence;
   evidence.parameters = runs.Number("parameters");
   // The size of an outlier stands in the name of its contrast.
   evidence.outcomes = OutcomesOf(runs, {"plant", "recipe"}, claim.outcome);
-  evidence.contrasts = {Gap(name(arm[kRecipe]), name(reference[kRecipe]))};
   return evidence;
 }
 

@@ -12,8 +12,7 @@ namespace {
 
 Frame Finished(const Frame& arm) { return arm.Where("status", std::string("finished")); }
 
-// Returns PairedGap, or NaN if no seed has both. Not pooled over the recipes: one that fails scatters
-// far more than the others.
+// Returns PairedGap, or NaN if no seed has both.
 Estimate GapOrNone(const SeedValues& values, const SeedValues& baseline) {
   const bool shared = std::ranges::any_of(
       values, [&](const auto& value) { return baseline.contains(value.first); });

@@ -18,6 +18,12 @@ inline const std::string kOwnOperands = "normal";
 inline const std::vector<std::string> kOtherOperands = {
     "student-t3", "outlier-tokens", "outlier-columns", "coherent", kTensors};
 
+// The noise of these grows faster than their inner dimension: the largest of many heavy-tailed
+// operands grows as a power of their number, and with it the spacing of int8. Equivalences have them
+// as their control.
+inline constexpr const char *kControlOperands = "student-t3", *kControlFormat = "int8";
+inline constexpr const char* kControl = "the same of student-t3 operands in int8";
+
 // Returns Y, dX or dW.
 std::string Symbol(const std::string& product);
 

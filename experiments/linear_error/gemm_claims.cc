@@ -17,8 +17,8 @@ double Log2Of(const Frame& row, std::string_view column) {
 }
 
 // D.3 compares dW at b = 65536 with products of these widths.
-Evidence ClipEvidence(const Frame& rows) {
-  const Frame all = rows.Where("kind", kAllQuantized).Where("operands", kOwnOperands);
+Evidence ClipEvidence(const Frame& rows, const std::string& operands) {
+  const Frame all = rows.Where("kind", kAllQuantized).Where("operands", operands);
   if (all.Empty()) return LeftOut();
   const Frame inner = all.Where([](const Frame& row) {
     return (row.Text("product") == kForward && row.Text("sweep") == kWidthSweep) ||
@@ -55,8 +55,12 @@ ClaimSpec ClipClaim(const std::string& format) {
   claim.margin = {.value = 1,
                   .unit = "log2 of a variance ratio",
                   .justification = "Half of the distance between 12.8 and 51.2."};
+  claim.control = kControl;
   claim.evidence = [format](const Settings&, const Tables& tables) {
-    return ClipEvidence(RowsOf(tables, kOwnOperands, format));
+    Evidence evidence = ClipEvidence(RowsOf(tables, kOwnOperands, format), kOwnOperands);
+    AddControl(ClipEvidence(RowsOf(tables, kControlOperands, kControlFormat), kControlOperands),
+               evidence);
+    return evidence;
   };
   return claim;
 }

@@ -69,9 +69,17 @@ ClaimSpec LawClaim(const Law& law,
       kAllQuantized);
   claim.margin = law.margin;
   claim.papers_effect = law.papers_effect;
+  if (law.kind == ClaimKind::kEquivalence) claim.control = kControl;
   claim.evidence = [law, product, format, operands](const Settings& settings,
                                                     const Tables& tables) {
-    return SlopeEvidence(settings, RowsOf(tables, operands, format), product, law);
+    const auto slope = [&](const std::string& of, const std::string& in) {
+      return SlopeEvidence(settings, RowsOf(tables, of, in), product, law);
+    };
+    Evidence evidence = slope(operands, format);
+    if (law.kind == ClaimKind::kEquivalence) {
+      AddControl(slope(kControlOperands, kControlFormat), evidence);
+    }
+    return evidence;
   };
   return claim;
 }

@@ -177,6 +177,7 @@ ClaimSpec Gemms() {
         return EvidenceOf("int8 GEMMs", ValuesOf(pair, PercentOfGemms), Average, 55);
       });
   claim.kind = ClaimKind::kEquivalence;
+  claim.no_control = "No other products are known to take a share that is far from this one.";
   claim.margin = {5, "% of the time", "50 to 60 % is just over half."};
   return claim;
 }

@@ -58,7 +58,7 @@ std::vector<Row> Predictions(const Results& results);
 study::Named<std::function<Evidence(const Results&)>> PredictionEvidence();
 // Adds the functions that the claims in study.toml name.
 void AddClaimFunctions(study::Functions& functions);
-// Compares arms with each other. The residual is pooled over them.
+// Compares arms with each other.
 Evidence Compare(const Results& results,
                  const study::ClaimRow& claim,
                  const std::vector<study::ArmContrast>& contrasts);

@@ -8,6 +8,7 @@
 #include "experiments/moment_formats/moment_formats.h"
 #include "experiments/runner/model_size.h"
 #include "experiments/shared/special_values.h"
+#include "experiments/study/study_rates.h"
 #include "numsim/base/elementary.h"
 
 namespace numsim::experiments::moment_formats {
@@ -17,14 +18,14 @@ constexpr double kPapersEpsilon = 1e-5;
 
 // Returns why fp32 at an epsilon is no baseline; "" if it is one.
 std::string WhyNoBaseline(const Frame& final_table, const std::string& epsilon) {
-  const Frame fp32 = BestRates(BaselineRows(final_table.Where("epsilon", epsilon)));
+  const Frame fp32 = BaselineRows(final_table.Where("epsilon", epsilon));
   const bool learned = fp32.Where("status", "finished").Size() == fp32.Size() &&
                        fp32.Mean("valid_loss") < fp32.Mean("start_loss");
   return learned ? "" : "fp32 itself diverged or learned nothing";
 }
 
-// Returns the arm of a pair, at its best learning rate, which no name of an arm has.
-Arm BestOf(const MomentPair& pair, const std::string& epsilon, const std::string& update) {
+// Returns the arm of a pair, at its one learning rate, which no name of an arm has.
+Arm ArmOfPair(const MomentPair& pair, const std::string& epsilon, const std::string& update) {
   return {pair.m, pair.v, epsilon, update, ""};
 }
 
@@ -33,11 +34,23 @@ std::string BaselineUpdate(const Results& results) {
   return BaselineRows(results.Of("final")).Text("update_from");
 }
 
-// Returns evidence about contrasts by the losses of rows of `final` at the best learning rates.
-Evidence CompareBest(const Results& results,
-                     const Frame& rows,
-                     const std::vector<study::ArmContrast>& contrasts) {
-  Evidence evidence = CompareArms(results, BestRates(rows), contrasts, LossOf);
+// Returns evidence about contrasts by the losses of rows of `final`. The best of several rates would be
+// chosen on the seeds that judge it.
+Evidence CompareAtOneRate(const Results& results,
+                          const Frame& rows,
+                          const std::vector<study::ArmContrast>& contrasts) {
+  if (rows.Distinct("lr").size() > 1) {
+    return NotTestedBecause(
+        "arms have several learning rates (--lr): the one of each is to be chosen on other seeds "
+        "(numsim tune)");
+  }
+  std::vector<Arm> arms;
+  for (const study::ArmContrast& contrast : contrasts) {
+    for (const auto& [arm, weight] : contrast) arms.push_back(arm);
+  }
+  const std::string untuned = RateObstacle(results.study, results.settings, arms);
+  if (!untuned.empty()) return NotTestedBecause(untuned);
+  Evidence evidence = CompareArms(results, rows, contrasts, LossOf);
   evidence.parameters = ParametersOf(results);
   return evidence;
 }
@@ -61,10 +74,10 @@ Evidence Compare(const Results& results,
   for (study::ArmContrast& contrast : here) {
     for (auto& [arm, weight] : contrast) {
       const MomentPair pair{arm[kM], arm[kV]};
-      arm = BestOf(pair, epsilon, pair == kBaseline ? BaselineUpdate(results) : update);
+      arm = ArmOfPair(pair, epsilon, pair == kBaseline ? BaselineUpdate(results) : update);
     }
   }
-  return CompareBest(results, OfRegime(all, epsilon, update), here);
+  return CompareAtOneRate(results, OfRegime(all, epsilon, update), here);
 }
 
 Evidence EpsilonEvidence(const Results& results, const std::string& update) {
@@ -90,12 +103,12 @@ Evidence EpsilonEvidence(const Results& results, const std::string& update) {
     return (epsilon == small || epsilon == large) && (arm || PairOf(row) == kBaseline);
   });
   const std::string baseline = BaselineUpdate(results);
-  return CompareBest(results,
-                     rows,
-                     {{{BestOf(pair, small, update), 1},
-                       {BestOf(kBaseline, small, baseline), -1},
-                       {BestOf(pair, large, update), -1},
-                       {BestOf(kBaseline, large, baseline), 1}}});
+  return CompareAtOneRate(results,
+                          rows,
+                          {{{ArmOfPair(pair, small, update), 1},
+                            {ArmOfPair(kBaseline, small, baseline), -1},
+                            {ArmOfPair(pair, large, update), -1},
+                            {ArmOfPair(kBaseline, large, baseline), 1}}});
 }
 
 // The paper measured whole devices. Stored bytes alone are no evidence for or against that, but they

@@ -27,7 +27,7 @@ std::string NameOf(const Frame& row, KeyColumns keys) {
   return fmt::format("{}", fmt::join(names, " / "));
 }
 
-// Returns the gap of an arm to fp32 with the residual pooled over `pool`; NaN if fp32 is not there.
+// Returns the gap of an arm to fp32, both of `pool`; NaN if fp32 is not there.
 Estimate GapToFp32(const Frame& pool, const Frame& arm, KeyColumns keys) {
   const Frame fp32 = BaselineRows(pool);
   if (fp32.Empty()) return {kNaN, kNaN, kNaN};

@@ -76,7 +76,6 @@ Frame BestRates(const Frame& final_table);
 // start.
 double LossOf(const Frame& row);
 // Returns the rows of a table at an epsilon and update, with those of the baseline at that epsilon.
-// Trainings of another regime may scatter more, so they are not pooled with these.
 Frame OfRegime(const Frame& frame, std::string_view epsilon, std::string_view update_from);
 
 // Return the epsilon and the update at which the claims of the paper are tested and which figures

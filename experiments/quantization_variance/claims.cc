@@ -101,12 +101,17 @@ ClaimSpec LawClaim(const Law& law, const std::string& format, const std::string&
   claim.papers_effect = law.papers_effect;
   claim.scale = kScale;
   claim.primary = own;  // the paper names no other distribution
-  claim.evidence = [law, format, source](const Settings& settings, const Tables& tables) {
-    return AgainstPaper(settings,
-                        CurveOf(settings, tables, source, format),
-                        law.least_lengths,
-                        law.values,
-                        law.paper);
+  const auto evidence_of = [law](const Settings& settings, const Frame& curve) {
+    return AgainstPaper(settings, curve, law.least_lengths, law.values, law.paper);
+  };
+  if (law.kind == ClaimKind::kEquivalence) claim.control = kControl;
+  claim.evidence = [=, kind = law.kind](const Settings& settings, const Tables& tables) {
+    Evidence evidence = evidence_of(settings, CurveOf(settings, tables, source, format));
+    if (kind == ClaimKind::kEquivalence) {
+      const Frame fails = CurveOf(settings, tables, kControlSource, kControlFormat);
+      AddControl(evidence_of(settings, fails), evidence);
+    }
+    return evidence;
   };
   return claim;
 }

@@ -52,6 +52,11 @@ const std::vector<DimensionRatio>& DimensionRatios();
 // Returns the sources of operands: distribution names, or that of InputSource() with --input.
 std::vector<std::string> Sources(const Settings& settings);
 
+// Equivalences have as their control heavy-tailed operands in int8. The largest of k of them grows as
+// k^(1/3), and with it the spacing: their errors have neither one size nor independence.
+inline constexpr const char *kControlSource = "student-t3", *kControlFormat = "int8";
+inline constexpr const char* kControl = "the same of student-t3 operands in int8";
+
 // Returns the first of --granularities, by which the claims are judged.
 std::string FirstGranularity(const Settings& settings);
 

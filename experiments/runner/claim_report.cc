@@ -2,30 +2,17 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
-#include <cmath>
-
 #include "experiments/runner/experiment.h"
 
 namespace numsim::experiments {
 namespace {
 
-// Returns "llm-int8 - bf16", or with other weights "1 a - 0.5 b - 0.5 c".
-std::string NameOf(const Contrast& contrast) {
-  std::string name;
-  for (const ContrastTerm& term : contrast) {
-    const bool first = name.empty();
-    const double size = std::abs(term.weight);
-    name += term.weight < 0 ? (first ? "-" : " - ") : (first ? "" : " + ");
-    name += size == 1 ? term.arm : fmt::format("{:g} {}", size, term.arm);
-  }
-  return name;
-}
-
-// Returns the interval, or why there is none.
-std::string IntervalText(const ContrastResult& contrast, double confidence) {
-  if (std::isnan(contrast.low)) return "no interval";
-  return fmt::format("[{:.4g}, {:.4g}] at {:g} %", contrast.low, contrast.high, 100 * confidence);
+// Returns the cells of a contrast.
+Row CellsOf(const char* role,
+            const Contrast& contrast,
+            const ContrastResult& result,
+            double confidence) {
+  return {role, NameOf(contrast), result.value, result.low, result.high, confidence};
 }
 
 // Returns a size as a cell, which is empty where nothing is trained.
@@ -61,10 +48,10 @@ Row RowOf(const JudgedClaim& claim, const Settings& settings, const RunScale& sc
 Table VerdictTable(const std::vector<JudgedClaim>& claims,
                    const Settings& settings,
                    const RunScale& scale) {
-  Table table{{"claim",  "kind", "primary",  "verdict",  "reason", "seeds", "seeds_to_decide",
-               "margin", "unit", "p",        "alpha",    "preset", "scale", "parameters",
-               "tokens", "word", "contrast", "estimate", "low",    "high",  "confidence",
-               "pooled"}};
+  Table table{{"claim",           "kind",       "primary", "verdict",   "reason", "seeds",
+               "seeds_to_decide", "margin",     "unit",    "p",         "alpha",  "preset",
+               "scale",           "parameters", "tokens",  "word",      "role",   "contrast",
+               "estimate",        "low",        "high",    "confidence"}};
   for (const JudgedClaim& claim : claims) {
     const Row head = RowOf(claim, settings, scale);
     const auto add = [&](const Row& contrast) {
@@ -75,12 +62,11 @@ Table VerdictTable(const std::vector<JudgedClaim>& claims,
     const auto& contrasts = claim.result.contrasts;
     if (contrasts.empty()) add({"", "", "", "", "", ""});
     for (size_t i = 0; i < contrasts.size(); ++i) {
-      add({NameOf(claim.evidence.contrasts.at(i)),
-           contrasts[i].value,
-           contrasts[i].low,
-           contrasts[i].high,
-           claim.result.confidence,
-           contrasts[i].pooled ? "yes" : "no"});
+      add(CellsOf(
+          "contrast", claim.evidence.contrasts.at(i), contrasts[i], claim.result.confidence));
+    }
+    if (const auto& control = claim.result.control) {
+      add(CellsOf("control", claim.evidence.control, control->contrast, claim.result.confidence));
     }
   }
   return table;
@@ -98,6 +84,7 @@ std::string MeasuredText(const JudgedClaim& claim) {
                         IntervalText(contrast, claim.result.confidence),
                         claim.margin);
   }
+  if (claim.result.control) text += "\ncontrol: " + ControlText(claim);
   if (!text.empty() && !claim.evidence.measured.empty()) text += "\n";
   text += claim.evidence.measured;
   return text.empty() ? "-" : text;

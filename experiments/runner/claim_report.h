@@ -10,13 +10,13 @@
 
 namespace numsim::experiments {
 
-// Returns verdicts.csv: a row per claim and contrast. docs/verdicts.md lists the columns.
+// Returns verdicts.csv: a row per claim and contrast, the control last. docs/verdicts.md lists the columns.
 Table VerdictTable(const std::vector<JudgedClaim>& claims,
                    const Settings& settings,
                    const RunScale& scale);
 
 // Returns a line per contrast: "llm-int8 - bf16: 0.0273 [0.0137, 0.0410] nats per token (margin
-// 0.02)", and the further numbers of the evidence.
+// 0.02)", the control, and the further numbers of the evidence.
 std::string MeasuredText(const JudgedClaim& claim);
 
 // Returns the verdict and on what it rests: "inconclusive (toy, 0.14 M / 1.2 M tokens; 2 layers,

@@ -90,6 +90,15 @@ struct RowsOfTrainings {
   std::function<bool(const Settings&, const Trial&)> whole = {};
 };
 
+// How the learning rate of each arm is chosen on seeds that do not judge (tuning.h).
+struct RateTuning {
+  std::vector<std::string> options = {};  // that have the rate
+  // The measured table with a row per training, with its status and valid_loss; empty: no rate is chosen.
+  std::string table = {};
+  // Returns the arm of a trial, without its rate; "": it trains nothing.
+  std::function<std::string(const Trial&)> arm = {};
+};
+
 struct Column {
   std::string name;
   std::string meaning;  // with unit
@@ -159,6 +168,7 @@ struct Experiment {
   // bad input (a file of --input).
   std::function<Rows(const Settings&, const Trial&)> run;
   RowsOfTrainings rows = {};
+  RateTuning tuning = {};
   // Adds the rows of the derived tables, from the measured tables alone. With --rows, tables and
   // trials that were not given have no rows.
   std::function<void(const Settings&, Tables&)> derive;

@@ -127,13 +127,13 @@ int CountIn(const Json& json, int least, const std::filesystem::path& path) {
                       json.dump());
 }
 
-constexpr const char* kDigest = "sha256";
+constexpr const char* kSettingsDigest = "sha256";
 constexpr const char* kRows = "rows";
 
 Json JsonOf(const GivenRows& rows) {
   Json files = Json::array();
   for (const RowsFile& file : rows.files) {
-    files.push_back({{"table", file.table}, {"file", file.name}, {kDigest, file.sha256}});
+    files.push_back({{"table", file.table}, {"file", file.name}, {kSettingsDigest, file.sha256}});
   }
   return {{"files", std::move(files)}, {"scale", rows.scale}, {"note", rows.note}};
 }
@@ -141,28 +141,35 @@ Json JsonOf(const GivenRows& rows) {
 GivenRows RowsIn(const Json& json) {
   GivenRows rows{.scale = json.at("scale"), .note = json.at("note")};
   for (const Json& file : json.at("files")) {
-    rows.files.push_back({file.at("table"), file.at("file"), file.at(kDigest)});
+    rows.files.push_back({file.at("table"), file.at("file"), file.at(kSettingsDigest)});
   }
   return rows;
 }
 
 // Returns the text of a settings file: these fields, and the digest of the text without it.
 std::string TextOf(Json json) {
-  json[kDigest] = Sha256OfText(json.dump(2) + "\n");
+  json[kSettingsDigest] = Sha256OfText(json.dump(2) + "\n");
   return json.dump(2) + "\n";
 }
 
 // Throws Error unless the fields have the names of settings, and the text is that of WriteSettings.
 // Files of older versions have no digest.
 void CheckUnchanged(Json json, const std::string& text, const std::filesystem::path& path) {
-  const std::vector<std::string> known = {
-      "experiment", "preset", "seed", "seeds", "max_seeds", "options", kRows, kNames, kDigest};
+  const std::vector<std::string> known = {"experiment",
+                                          "preset",
+                                          "seed",
+                                          "seeds",
+                                          "max_seeds",
+                                          "options",
+                                          kRows,
+                                          kNames,
+                                          kSettingsDigest};
   for (const auto& [name, value] : json.items()) {
     if (std::find(known.begin(), known.end(), name) != known.end()) continue;
     const std::string list = fmt::format("{}", fmt::join(known, ", "));
     throw Error::Format("{}: {}", path.string(), NotOneOf("field", name, list).what());
   }
-  if (json.erase(kDigest) == 0 || TextOf(std::move(json)) == text) return;
+  if (json.erase(kSettingsDigest) == 0 || TextOf(std::move(json)) == text) return;
   throw Error::Format(
       "{}: has been changed since it was written: its SHA-256 is another; restore it from a copy",
       path.string());

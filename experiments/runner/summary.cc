@@ -103,8 +103,9 @@ std::string SummaryText(const Experiment& experiment,
   for (const JudgedClaim& claim : judged) {
     text += "\n" +
             Wrap("Claim:    ", fmt::format("{}: {}", claim.spec->id, claim.spec->statement)) +
-            Wrap("Contrast: ", claim.spec->contrast) + Wrap("Measured: ", MeasuredText(claim)) +
-            Wrap("Verdict:  ", VerdictText(claim, scale));
+            Wrap("Contrast: ", claim.spec->contrast) +
+            (claim.spec->control.empty() ? "" : Wrap("Control:  ", claim.spec->control)) +
+            Wrap("Measured: ", MeasuredText(claim)) + Wrap("Verdict:  ", VerdictText(claim, scale));
   }
   notes = notes.substr(0, notes.find_last_not_of(" \n") + 1);
   if (!notes.empty()) text += "\n" + Wrap("", notes);

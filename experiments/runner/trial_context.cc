@@ -12,7 +12,7 @@ namespace fs = std::filesystem;
 
 namespace {
 
-constexpr std::string_view kExtension = ".safetensors";
+constexpr std::string_view kCheckpointExtension = ".safetensors";
 constexpr std::string_view kFork = "fork-";
 
 // Removes the checkpoints of a folder whose names `is_old` accepts.
@@ -21,7 +21,7 @@ void RemoveNamed(const fs::path& folder, const std::function<bool(std::string_vi
   std::error_code status;
   fs::directory_iterator entry(folder, status);
   for (; !status && entry != fs::directory_iterator(); entry.increment(status)) {
-    if (entry->path().extension() != kExtension) continue;
+    if (entry->path().extension() != kCheckpointExtension) continue;
     if (is_old(entry->path().filename().string())) old.push_back(entry->path());
   }
   for (const fs::path& path : old) fs::remove(path, status);
@@ -30,12 +30,12 @@ void RemoveNamed(const fs::path& folder, const std::function<bool(std::string_vi
 }  // namespace
 
 fs::path CheckpointOf(const TrialContext& context, std::string_view training) {
-  return context.folder / fmt::format("{}-{}{}", context.trial, training, kExtension);
+  return context.folder / fmt::format("{}-{}{}", context.trial, training, kCheckpointExtension);
 }
 
 fs::path ForkFile(const TrialContext& context, std::string_view baseline, uint64_t steps) {
   const std::string digest = Sha256OfText(fmt::format("{} {}", steps, baseline));
-  return context.folder / fmt::format("{}{}{}", kFork, digest.substr(0, 16), kExtension);
+  return context.folder / fmt::format("{}{}{}", kFork, digest.substr(0, 16), kCheckpointExtension);
 }
 
 void RemoveForkFiles(const fs::path& folder) {

@@ -6,9 +6,11 @@
 #include <limits>
 #include <sstream>
 
+#include "experiments/runner/arm_rates.h"
 #include "experiments/runner/option_names.h"
 #include "experiments/study/fork.h"
 #include "experiments/study/name_list.h"
+#include "experiments/study/study_rates.h"
 #include "numsim/base/nearest_name.h"
 #include "numsim/base/split_list.h"
 
@@ -259,6 +261,11 @@ Assembled AssembleWhole(const Study& study,
   }
   AddArm(study, arm, settings, assignments);
   if (study.computed) assignments.Add(study.computed(settings, arm), "", "");
+  if (study.rates) {
+    if (const auto rate = ChosenRate(study, settings, arm)) {
+      assignments.AddText("schedule.peak", *rate, std::string(kRatesOption));
+    }
+  }
   assignments.AddText("train.seed", fmt::format("{}", seed), "");
   assignments.AddText("train.valid_every", "0", "");
   Assembled assembled = assignments.Take();

@@ -117,6 +117,13 @@ void CheckText(const Study& study, const std::string& part, const std::string& p
 void CheckAxes(const Study& study) {
   std::set<std::string> options;
   for (const OptionRow& row : OptionsOf(study)) options.insert(row.name);
+  if (study.rates) {
+    for (const std::string& option : study.rates->options) {
+      if (options.contains(option)) continue;
+      throw About(study, "rates", fmt::format("options: there is no option {}", option));
+    }
+    if (!study.rates->axis.empty()) NumberOf(study, study.rates->axis);
+  }
   Distinct axes(study, "axes");
   axes.Add("seed");  // a column of every table
   for (const Axis& axis : study.axes) {
@@ -160,6 +167,36 @@ void CheckArms(const Study& study, const ClaimRow& claim, const std::string& par
   throw About(study, part, fmt::format("the weights of its arms add up to {}, expected 0", sum));
 }
 
+// A claim that a ratio is smaller names at most half of the possible effect: no rate is below 0.
+void CheckRatio(const Study& study, const ClaimRow& claim, const std::string& part, double margin) {
+  if (claim.kind != ClaimKind::kRatio) return;
+  if (claim.side < 0 && !(margin >= 0.5 && margin <= 1)) {
+    throw About(study, part, "margin: a ratio of side -1 needs one from 0.5 to 1");
+  }
+  if (claim.side > 0 && !(margin >= 1)) {
+    throw About(study, part, "margin: a ratio of side 1 needs one of at least 1");
+  }
+  if (claim.arms_of_each != 2) throw About(study, part, "a ratio has no reference and no weights");
+}
+
+void CheckControl(const Study& study, const ClaimRow& claim, const std::string& part) {
+  const ControlRow& control = claim.control;
+  const bool named = !control.text.empty() || !control.none.empty();
+  if (claim.kind != ClaimKind::kEquivalence && named) {
+    throw About(study, part, "control: only an equivalence has one");
+  }
+  if (!control.text.empty() && control.arms.empty() && !claim.evidence) {
+    throw About(study, part, "control.arms: is missing");
+  }
+  for (const Picks& picks : control.arms) {
+    try {
+      CheckArm(study, picks);
+    } catch (const Error& error) {
+      throw About(study, part, fmt::format("control: {}", error.what()));
+    }
+  }
+}
+
 void CheckClaim(const Study& study, const ClaimRow& claim) {
   const std::string part = "claim " + claim.name;
   const bool compares = !claim.evidence && !study.common.compare;
@@ -173,6 +210,8 @@ void CheckClaim(const Study& study, const ClaimRow& claim) {
   if (claim.kind == ClaimKind::kEquivalence && !(margin > 0)) {
     throw About(study, part, "margin: an equivalence needs one above 0");
   }
+  CheckRatio(study, claim, part, margin);
+  CheckControl(study, claim, part);
   const auto same = [](const Picks& a, const Picks& b) {
     return std::ranges::equal(a, b, [](const Pick& x, const Pick& y) {
       return x.axis == y.axis && x.name == y.name && !x.of && !y.of;

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "experiments/study/study.h"
+#include "experiments/study/study_rates.h"
 
 namespace numsim::experiments::study {
 namespace {
@@ -42,34 +43,86 @@ Evidence NotTrained(const Results& results, const Arm& arm) {
   return NotTestedBecause("was not trained: " + TextOf(results, arm));
 }
 
+Evidence Compare(const Results& results,
+                 const ClaimRow& claim,
+                 const std::vector<ArmContrast>& contrasts) {
+  const Claims& common = results.study.common;
+  if (common.compare) return common.compare(results, claim, contrasts);
+  const Frame runs = results.Of(results.study.runs);
+  for (const ArmContrast& contrast : contrasts) {
+    for (const auto& [arm, weight] : contrast) {
+      if (results.OfArm(runs, arm).Empty()) return NotTrained(results, arm);
+    }
+  }
+  return CompareArms(results, runs, contrasts, claim.outcome ? claim.outcome : common.outcome);
+}
+
+// Returns by how much the loss of the baselines of contrasts is below that of a guess, which is all that
+// they can lose; 0 if that is not known, or if the claim is about something else.
+double PossibleLoss(const Results& results,
+                    const ClaimRow& claim,
+                    const std::vector<ArmContrast>& contrasts) {
+  const Margin& margin = claim.margin ? *claim.margin : results.study.common.margin;
+  const Table& table = results.tables.at(results.study.runs);
+  const bool known = std::ranges::count(table.columns, "chance_loss") > 0;
+  if (!known || claim.side < 0 || !margin.unit.starts_with("nats")) return 0;
+  const Frame runs = results.Of(results.study.runs);
+  double possible = 0;
+  for (const ArmContrast& contrast : contrasts) {
+    for (const auto& [arm, weight] : contrast) {
+      const Frame baseline = results.OfArm(runs, arm);
+      if (weight > 0 || baseline.Empty()) continue;
+      const double here = baseline.Mean("chance_loss") - baseline.Mean("valid_loss");
+      if (!(here > 0)) continue;
+      possible = possible == 0 ? here : std::min(possible, here);
+    }
+  }
+  return possible;
+}
+
+// Compares the arms of a claim and those of its control, which a run may leave out.
+Evidence CompareWithControl(const Results& results,
+                            const ClaimRow& claim,
+                            std::vector<ArmContrast> contrasts) {
+  if (claim.control.arms.empty()) return Compare(results, claim, contrasts);
+  ArmContrast& control = contrasts.emplace_back();
+  double weight = 1;
+  for (const Picks& picks : claim.control.arms) {
+    control.emplace_back(results.ArmOf(picks), weight);
+    weight = -1;
+  }
+  Evidence evidence = Compare(results, claim, contrasts);
+  if (evidence.not_tested.empty()) {
+    evidence.control = std::move(evidence.contrasts.back());
+    evidence.contrasts.pop_back();
+    return evidence;
+  }
+  contrasts.pop_back();
+  const std::string reason = std::move(evidence.not_tested);
+  evidence = Compare(results, claim, contrasts);
+  evidence.no_control = fmt::format("the control {}", reason);
+  return evidence;
+}
+
 Evidence EvidenceOf(const Results& results, const ClaimRow& claim) {
   if (claim.obstacle) {
     const std::string why = claim.obstacle(results);
     if (!why.empty()) return NotTestedBecause(why);
   }
+  std::vector<Arm> named;
+  for (const auto& [picks, weight] : claim.arms) named.push_back(results.ArmOf(picks));
+  const std::string untuned = RateObstacle(results.study, results.settings, named);
+  if (!untuned.empty()) return NotTestedBecause(untuned);
   if (claim.evidence) return claim.evidence(results);
-  const Claims& common = results.study.common;
-  const auto& outcome = claim.outcome ? claim.outcome : common.outcome;
   if (claim.reference) {
+    const auto& outcome = claim.outcome ? claim.outcome : results.study.common.outcome;
     const Arm arm = results.ArmOf(claim.arms.front().first);
     return AgainstNumber(results, arm, outcome, *claim.reference);
   }
   const std::vector<ArmContrast> contrasts = ContrastsOf(results, claim);
-  if (common.compare) return common.compare(results, claim, contrasts);
-  const Frame runs = results.Of(results.study.runs);
-  std::vector<Arm> arms;
-  for (const ArmContrast& contrast : contrasts) {
-    for (const auto& [arm, weight] : contrast) {
-      if (results.OfArm(runs, arm).Empty()) return NotTrained(results, arm);
-      arms.push_back(arm);
-    }
-  }
-  const Frame pool = runs.Where([&](const Frame& run) {
-    return common.pool_all || std::ranges::any_of(arms, [&](const Arm& arm) {
-             return !results.OfArm(run, arm).Empty();
-           });
-  });
-  return CompareArms(results, pool, contrasts, outcome);
+  Evidence evidence = CompareWithControl(results, claim, contrasts);
+  evidence.possible = PossibleLoss(results, claim, contrasts);
+  return evidence;
 }
 
 }  // namespace
@@ -97,12 +150,12 @@ Arm Results::ArmOf(const Picks& picks) const {
 }
 
 Evidence CompareArms(const Results& results,
-                     const Frame& pool,
+                     const Frame& runs,
                      const std::vector<ArmContrast>& contrasts,
                      const std::function<double(const Frame& run)>& outcome) {
   Evidence evidence;
   evidence.outcomes = OutcomesOf(
-      pool,
+      runs,
       [&](const Frame& run) {
         Arm arm;
         for (const Axis& axis : results.study.axes) arm.push_back(run.Text(axis.name));
@@ -137,6 +190,8 @@ std::vector<ClaimSpec> ClaimsOf(const std::shared_ptr<const Study>& study) {
     claim.statement = row.statement;
     claim.kind = row.kind;
     claim.contrast = row.contrast;
+    claim.control = row.control.text;
+    claim.no_control = row.control.none;
     claim.side = row.side;
     // An exact claim is decided without a margin: it has none but its own.
     const bool exact = row.kind == ClaimKind::kExact;

@@ -43,6 +43,13 @@ struct Results {
 // A contrast: arms with weights.
 using ArmContrast = std::vector<std::pair<Arm, double>>;
 
+// The control of an equivalence: two arms, the one that is known to fail first, or why there is none.
+struct ControlRow {
+  std::string text = {};  // the contrast in words
+  std::vector<Picks> arms = {};
+  std::string none = {};
+};
+
 struct ClaimRow {
   std::string name;  // the id is STUDY/NAME
   std::vector<std::string> items = {};
@@ -60,6 +67,7 @@ struct ClaimRow {
   std::vector<std::pair<Picks, double>> arms = {};
   std::optional<double> reference = {};
   size_t arms_of_each = 0;  // of several contrasts; 0: all arms are one
+  ControlRow control = {};
   std::function<double(const Frame& run)> outcome = {};
   std::function<Evidence(const Results&)> evidence = {};
   // Returns why the run does not test the claim; "" if it does.
@@ -73,16 +81,14 @@ struct Claims {
   Margin margin = {};
   Diverged diverged = Diverged::kMissing;
   std::function<double(const Frame& run)> outcome = {};
-  bool pool_all = false;  // all arms serve to estimate the scatter
-  // Compares arms; empty: CompareArms on the runs of these arms, or of all.
+  // Compares arms; empty: CompareArms.
   std::function<Evidence(const Results&, const ClaimRow&, const std::vector<ArmContrast>&)>
       compare = {};
 };
 
-// Returns evidence about contrasts of arms, by an outcome of the rows of `pool`; all arms there serve to
-// estimate the scatter.
+// Returns evidence about contrasts of arms, by an outcome of these runs.
 Evidence CompareArms(const Results& results,
-                     const Frame& pool,
+                     const Frame& runs,
                      const std::vector<ArmContrast>& contrasts,
                      const std::function<double(const Frame& run)>& outcome);
 

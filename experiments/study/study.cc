@@ -13,6 +13,7 @@
 #include "experiments/study/check_study.h"
 #include "experiments/study/fork.h"
 #include "experiments/study/name_list.h"
+#include "experiments/study/study_rates.h"
 #include "numsim/base/error.h"
 #include "numsim/base/nearest_name.h"
 #include "numsim/train/trainer.h"
@@ -94,6 +95,7 @@ std::vector<Option> MakeOptions(const Study& study) {
   std::stable_partition(
       options.begin(), options.end(), of_axis);  // what a user is likely to look for
   if (study.forks_from) options.push_back(ForkOption());
+  if (study.rates) options.push_back(RatesOption());
   options.push_back(KeysOption());
   return options;
 }
@@ -478,6 +480,7 @@ Experiment MakeExperiment(Study given) {
                : MeasureTraining(*study, settings, trial);
   };
   experiment.rows = RowsOf(study);
+  experiment.tuning = TuningOf(study);
   experiment.derive = [study](const Settings& settings, Tables& tables) {
     Derive(*study, settings, tables);
   };

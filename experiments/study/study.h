@@ -108,6 +108,12 @@ struct DerivedTable {
   std::function<std::vector<Row>(const Results&)> rows = {};
 };
 
+// The learning rates of arms, which `numsim tune` may choose.
+struct RateRule {
+  std::vector<std::string> options;  // that have the rate
+  std::string axis = {};             // of rates, if there is one
+};
+
 struct Study;
 
 // Trials that train several arms from one state, which no file of `numsim train` repeats.
@@ -135,6 +141,7 @@ struct Study {
   // Returns the arm from whose state an arm goes on after --fork-after steps. Empty: arms cannot fork,
   // and the study does not have that option.
   std::function<Arm(const Settings&, const Arm&)> forks_from = {};
+  std::optional<RateRule> rates = {};
   bool seeds_first = false;  // trials are in the order of seeds, and then of arms
   // Returns the arm of a claim's axes that are not named there; empty: the baselines.
   std::function<Arm(const Settings&)> centre = {};

@@ -12,9 +12,9 @@ namespace {
 
 // The parts of a file that no row follows from. A part that is not here counts.
 constexpr std::string_view kWithoutRows[] = {
-    "title", "reproduces", "description", "paper",  "figure", "arm",           "scale",
-    "runs",  "texts",      "takes_rows",  "help",   "before", "derived",       "figures",
-    "words", "outcomes",   "every_claim", "claims", "advice", "paper_settings"};
+    "title",   "reproduces", "description", "paper",       "figure", "arm",    "scale",
+    "runs",    "rates",      "texts",       "takes_rows",  "help",   "before", "derived",
+    "figures", "words",      "outcomes",    "every_claim", "claims", "advice", "paper_settings"};
 // Keys of the other parts that no row follows from: texts, and which values an option may have.
 constexpr std::string_view kWithoutEffect[] = {
     "help", "meaning", "unit", "limits", "part_of", "at_most", "most", "before"};

@@ -209,7 +209,6 @@ class ClaimReader {
     Claims claims{.items = common.Texts("items"), .scale = common.Text("scale", "")};
     if (common.Has("margin")) claims.margin = ReadMargin(common.Table("margin"));
     claims.diverged = ReadDiverged(common).value_or(Diverged::kMissing);
-    claims.pool_all = common.Flag("pool_all", false);
     if (common.Has("outcome")) {
       const NamedOutcome& outcome = Find(outcomes_, common, "outcome");
       claims.outcome = outcome.of;
@@ -246,6 +245,7 @@ class ClaimReader {
       claim.contrast += outcome.note;
     }
     if (node.Has("margin")) claim.margin = ReadMargin(node.Table("margin"));
+    if (node.Has("control")) claim.control = ReadControl(node.Table("control"));
     if (node.Has("reference")) claim.reference = node.Number("reference", 0);
     ReadArms(node, claim);
     if (claim.reference && claim.arms.empty()) claim.arms.emplace_back(Picks(), 1);  // the centre
@@ -253,6 +253,22 @@ class ClaimReader {
     node.Table("each").Values();
     node.CheckTaken();
     return claim;
+  }
+
+  // Returns the control of an equivalence: { text, arms } or { none }.
+  ControlRow ReadControl(Node table) const {
+    ControlRow control{.text = table.Text("text", ""), .none = table.Text("none", "")};
+    for (const std::string& text : table.Texts("arms")) {
+      control.arms.push_back(ReadPicks(table, text));
+    }
+    table.CheckTaken();
+    if (!control.arms.empty() && control.arms.size() != 2) {
+      throw table.About("arms", "expected two: the one that is known to fail, and the other");
+    }
+    if (control.text.empty() == control.none.empty()) {
+      throw table.About("text", "expected either this, the control in words, or 'none', why not");
+    }
+    return control;
   }
 
   // Arms without weights are differences, the first minus the second and so on.
@@ -608,6 +624,15 @@ Picks ReadForksFrom(Node& root, const std::vector<Axis>& axes) {
   return picks;
 }
 
+std::optional<RateRule> ReadRates(Node& root) {
+  if (!root.Has("rates")) return std::nullopt;
+  Node node = root.Table("rates");
+  RateRule rule{.options = node.Texts("options"), .axis = node.Text("axis", "")};
+  if (rule.options.empty()) throw node.About("options", "is missing");
+  node.CheckTaken();
+  return rule;
+}
+
 // Reads each table of an array, whose keys must all be known.
 template <typename T, typename Function>
 std::vector<T> ReadEach(Node& root, std::string_view key, Function read) {
@@ -639,6 +664,7 @@ Study ReadStudy(std::string_view text, std::string_view name, const Functions& f
       ReadEach<Axis>(root, "axes", [&](Node& node) { return ReadAxis(node, makers, functions); });
   ReadArmsOf(root, study);
   study.forks_from = ForksFrom(study.axes, ReadForksFrom(root, study.axes));
+  study.rates = ReadRates(root);
   study.label = root.Text("label");
   study.arm_text = root.Text("arm");
   study.scale = ReadScale(root, study, functions);

@@ -226,7 +226,12 @@ ClaimSpec NaiveZeroesOut(std::string_view keys, bool as_published) {
       keys,
       as_published ? ", as published" : "");
   claim.primary = as_published;
-  claim.evidence = [keys](const Settings&, const Tables& tables) { return FadeOf(tables, keys); };
+  claim.control = "the same with independent keys, which let a step fade over decades";
+  claim.evidence = [keys](const Settings&, const Tables& tables) {
+    Evidence evidence = FadeOf(tables, keys);
+    AddControl(FadeOf(tables, "independent"), evidence);
+    return evidence;
+  };
   return claim;
 }
 
@@ -249,6 +254,7 @@ ClaimSpec StochasticNorm() {
   ClaimSpec claim = About("stochastic-norm-grows",
                           ClaimKind::kEquivalence,
                           {0.02, "slope", "It moves the norm by a factor of 1.05 per decade."});
+  claim.no_control = "No rule is known whose norm grows with another power.";
   claim.statement =
       "With stochastic rounding \"eventually the magnitudes stop aligning and the error rate "
       "rises\": a gap is taken with probability lr|u|/gap, so the norm of the step relative to "
@@ -264,6 +270,7 @@ ClaimSpec HalfNorm() {
   ClaimSpec claim = About("half-norm-predicted",
                           ClaimKind::kEquivalence,
                           {0.05, "relative", "The grids of rates have steps of 47 % and more."});
+  claim.no_control = "The formula has no case that is known to break it.";
   claim.statement =
       "The rate at which half of the norm of naive's step is gone follows from format and "
       "distribution in closed form (analysis of [Seed003]).";
@@ -295,6 +302,7 @@ ClaimSpec NormCosine() {
   ClaimSpec claim = About("norm-cosine",
                           ClaimKind::kEquivalence,
                           {0.25, "relative", "The formula is an estimate (\"about\")."});
+  claim.no_control = "The formula has no case that is known to break it.";
   claim.statement =
       "Matching the norm moves the share p of parameters with the largest |u|/gap by one gap each, "
       "so the step's cosine with u is about sqrt(p) mean|u of those| / rms(u) (analysis of "

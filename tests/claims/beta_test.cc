@@ -36,17 +36,6 @@ TEST(RegularizedBeta, IsZeroAndOneAtTheEnds) {
   EXPECT_EQ(RegularizedBeta(2, 3, 1, 0), 1);
 }
 
-// For two degrees of freedom of the numerator the tail is (1 + 2 f / n)^(-n / 2), and for two of
-// the denominator it is 1 - (1 + 2 / (m f))^(-m / 2).
-TEST(FisherTail, HasItsClosedForms) {
-  for (const double f : {0.0, 0.2, 1.0, 4.5, 60.0}) {
-    for (const int n : {1, 2, 5, 24}) {
-      EXPECT_NEAR(FisherTail(f, 2, n), std::pow(1 + 2 * f / n, -n / 2.), 1e-14);
-      EXPECT_NEAR(FisherTail(f, n, 2), 1 - std::pow(1 + 2 / (n * f), -n / 2.), 1e-14);
-    }
-  }
-}
-
 TEST(BinomialTail, IsTheSumOfItsTerms) {
   for (const int n : {1, 2, 5, 12}) {
     for (const double p : {0.0, 0.05, 0.5, 0.7, 1.0}) {

@@ -1,9 +1,13 @@
 // Small tables of outcomes and claims about them, for tests of verdicts.
 #pragma once
 
+#include <limits>
+
 #include "experiments/claims/verdict.h"
 
 namespace numsim::experiments {
+
+inline constexpr double kDivergedRun = std::numeric_limits<double>::infinity();
 
 // Two arms over three seeds. Their gaps 1, 2, 3 have mean 2 and standard error sqrt(1/3), with two
 // degrees of freedom.

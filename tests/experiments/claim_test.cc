@@ -31,14 +31,20 @@ TEST(ClaimSpec, EveryClaimHasASourceAContrastAndAMarginWithinTheLimits) {
       EXPECT_FALSE(claim.contrast.empty());
       EXPECT_TRUE(claim.evidence);
       if (claim.kind == ClaimKind::kExact) continue;
+      // An equivalence names its control, or why it has none: then it is never supported.
+      const bool named = !claim.control.empty(), none = !claim.no_control.empty();
+      EXPECT_EQ(named || none, claim.kind == ClaimKind::kEquivalence);
+      EXPECT_FALSE(named && none);
       const Margin& margin = claim.margin;
       EXPECT_FALSE(margin.unit.empty());
       EXPECT_FALSE(margin.justification.empty());
       EXPECT_NE(margin.value, 0);
       EXPECT_TRUE(margin.value > 0 || claim.kind == ClaimKind::kDifference) << claim.id;
-      if (claim.papers_effect != 0) {
-        EXPECT_LE(margin.value, std::abs(claim.papers_effect) / 2);
+      if (claim.kind == ClaimKind::kRatio) {
+        EXPECT_TRUE(claim.side > 0 ? margin.value >= 1 : margin.value <= 1);
+        EXPECT_GE(margin.value, 0.5) << "at most half of the possible effect";
       }
+      EXPECT_NO_THROW(CheckMargin(claim));
       if (margin.unit.starts_with("nats")) {
         EXPECT_LE(margin.At(999e3), 0.02);
         EXPECT_LE(margin.At(79e6), 0.01);
@@ -84,14 +90,13 @@ ClaimSpec LossClaim(const std::string& id, ClaimKind kind, const std::string& ar
   claim.id = id;
   claim.kind = kind;
   claim.margin = LossMargin("nats per token");
-  claim.evidence = [arm](const Settings&, const Tables& tables) {
+  claim.evidence = [arm, kind](const Settings&, const Tables& tables) {
     Evidence evidence;
-    const Frame rows = Frame(tables.at("t")).Where([&](const Frame& row) {
-      return row.Text("arm") == arm || row.Text("arm") == "fp32";
-    });
+    const Frame rows = tables.at("t");
     evidence.outcomes =
         OutcomesOf(rows, {"arm"}, [](const Frame& row) { return row.Number("loss"); });
     evidence.contrasts = {Gap(arm, "fp32")};
+    if (kind == ClaimKind::kEquivalence) evidence.control = Gap("far", "fp32");
     return evidence;
   };
   return claim;
@@ -185,6 +190,9 @@ TEST(Judge, BoundsCarryOnlyTheVerdictsThatHoldBeyondThem) {
     claim.evidence = [=](const Settings&, const Tables&) {
       const SeedValues values = {{"0", value}, {"1", value + 1e-3}, {"2", value - 1e-3}};
       Evidence evidence = AgainstReference("arm", values, 0);
+      if (kind == ClaimKind::kEquivalence) {
+        AddControl(AgainstReference("bad", {{"0", 9}, {"1", 8}, {"2", 9}}, 0), evidence);
+      }
       evidence.bound = bound;
       evidence.bound_reason = "out of range";
       return evidence;
@@ -250,22 +258,64 @@ TEST(AgainstReference, IsATTestOfOneValuePerSeed) {
   claim.margin = {.value = 0.06, .unit = "slope", .justification = "-"};
   double reference = 1;
   claim.evidence = [&](const Settings&, const Tables&) {
-    return AgainstReference("slope", slopes, reference);
+    Evidence evidence = AgainstReference("slope", slopes, reference);
+    AddControl(AgainstReference("slope", {{"0", 2}, {"1", 2.01}, {"2", 1.99}}, reference),
+               evidence);
+    return evidence;
   };
   const JudgedClaim near = Judge({claim}, {}, {}).at(0);
   EXPECT_EQ(VerdictOf(near), "supported");
+  EXPECT_NEAR(near.result.control->contrast.value, 1, 1e-12);
+  EXPECT_EQ(near.evidence.control.at(0).arm, "slope of the control");
   EXPECT_EQ(near.result.contrasts.at(0).freedom, 2);
   EXPECT_NEAR(near.result.contrasts.at(0).standard_error, 0.02 / std::sqrt(3.0), 1e-12);
   reference = 1.2;
   EXPECT_EQ(VerdictOf(Judge({claim}, {}, {}).at(0)), "contradicted");
 }
 
-TEST(GapOf, HasTheIntervalOfThePooledResidual) {
+TEST(Judge, TestsNothingWhereTheBaselineAllowsLessThanTwiceTheMargin) {
+  ClaimSpec claim = LossClaim("x/far", ClaimKind::kDifference, "far");
+  const auto verdict = [&](double possible) {
+    ClaimSpec bounded = claim;
+    bounded.evidence = [=](const Settings& settings, const Tables& tables) {
+      Evidence evidence = claim.evidence(settings, tables);
+      evidence.possible = possible;
+      return evidence;
+    };
+    return VerdictText(Judge({bounded}, {}, {{"t", Outcomes()}}).at(0), {});
+  };
+  EXPECT_THAT(verdict(0), HasSubstr("supported"));
+  EXPECT_THAT(verdict(0.041), HasSubstr("supported"));
+  EXPECT_EQ(verdict(0.039),
+            "not tested: out of reach: the baseline allows an effect of 0.039 nats per token, and "
+            "the margin is 0.02");
+}
+
+TEST(Judge, RefusesAMarginOfMoreThanHalfOfThePapersEffect) {
+  ClaimSpec claim = LossClaim("x/far", ClaimKind::kDifference, "far");
+  claim.papers_effect = -0.04;
+  EXPECT_EQ(Judge({claim}, {}, {{"t", Outcomes()}}).size(), 1u);
+  claim.papers_effect = 0.03;
+  EXPECT_EQ(ErrorOf([&] {
+              Judge({claim}, {}, {{"t", Outcomes()}});
+            }),
+            "x/far: the margin of 0.02 is more than half of the paper's effect of 0.03");
+}
+
+TEST(AddControl, SaysWhyThereIsNone) {
+  Evidence evidence = AgainstReference("slope", {{"0", 1}, {"1", 1}}, 1);
+  AddControl(NotTestedBecause("no such rows"), evidence);
+  EXPECT_TRUE(evidence.control.empty());
+  EXPECT_EQ(evidence.no_control, "the control: no such rows");
+}
+
+TEST(GapOf, HasTheIntervalOfThePairedGaps) {
   const OutcomeTable outcomes =
       OutcomesOf(Outcomes(), {"arm"}, [](const Frame& row) { return row.Number("loss"); });
   const Estimate gap = GapOf(outcomes, "far", "fp32");
   EXPECT_NEAR(gap.value, 0.1, 1e-12);
-  EXPECT_LT(gap.low, gap.value);
+  // Gaps of 0.101, 0.098, 0.101; Student's t for two degrees of freedom at 97.5 % is 4.302653.
+  EXPECT_NEAR(gap.low, 0.1 - 4.302653 * 0.001, 1e-8);
   EXPECT_EQ(GapOf(outcomes, "far", "far").high, 0);
 }
 
@@ -279,6 +329,7 @@ TEST(VerdictTable, HasARowPerContrast) {
   ASSERT_EQ(table.rows.size(), 1u);
   EXPECT_EQ(table.Text(0, "claim"), "x/far");
   EXPECT_EQ(table.Text(0, "verdict"), "supported");
+  EXPECT_EQ(table.Text(0, "role"), "contrast");
   EXPECT_EQ(table.Text(0, "contrast"), "far - fp32");
   EXPECT_NEAR(table.Number(0, "estimate"), 0.1, 1e-12);
   EXPECT_EQ(table.Text(0, "seeds"), "3");
@@ -306,6 +357,18 @@ TEST(VerdictText, BeginsWithTheScale) {
   const std::vector<JudgedClaim> judged = Judge(claims, {}, {{"t", Outcomes()}});
   EXPECT_EQ(VerdictText(judged.at(0), {"2 layers", {139584, 1.6e6, 6.7e9, 2e12}}),
             "supported (toy, 0.14 M / 1.6 M tokens; 2 layers; 3 seeds)");
+}
+
+TEST(VerdictTable, HasTheControlLast) {
+  const std::vector<ClaimSpec> claims = {LossClaim("x/same", ClaimKind::kEquivalence, "near")};
+  const std::vector<JudgedClaim> judged = Judge(claims, {}, {{"t", Outcomes()}});
+  const Table table = VerdictTable(judged, {}, {});
+  ASSERT_EQ(table.rows.size(), 2u);
+  EXPECT_EQ(table.Text(1, "role"), "control");
+  EXPECT_EQ(table.Text(1, "contrast"), "far - fp32");
+  EXPECT_EQ(table.Text(1, "verdict"), "supported");
+  EXPECT_THAT(MeasuredText(judged[0]),
+              HasSubstr("\ncontrol: far - fp32 is seen to fail: 0.1 nats per token, [0.09"));
 }
 
 TEST(Deviations, AreTheSettingsThatDifferFromThePaper) {

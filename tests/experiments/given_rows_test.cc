@@ -103,7 +103,8 @@ TEST_P(RoundTrip, RowsOfARunGiveItsTablesAndVerdicts) {
   ASSERT_EQ(judged_alone.rows.size(), tested.rows.size());
   for (size_t row = 0; row < tested.rows.size(); ++row) {
     if (judged_alone.Text(row, "verdict") == "not tested") continue;
-    EXPECT_EQ(judged_alone.Text(row, "p"), tested.Text(row, "p"))  // leaving tables out eases none
+    EXPECT_GE(judged_alone.Number(row, "p"),
+              tested.Number(row, "p"))  // leaving tables out eases none
         << tested.Text(row, "claim");
   }
   for (const JudgedClaim& claim : report.judged) {

@@ -81,7 +81,7 @@ class LinearSpeedClaims : public ::testing::Test {
   // Layers that confirm every claim about one size.
   void Good(Size size) { Both(size, {0.55, 0.551, 0.549}, {0.1, 0.101, 0.099}); }
   void Clear() { results_ = ResultTables(LinearSpeed()); }
-  std::string VerdictOf(const std::string& name) { return results_.VerdictOf(name); }
+  std::string VerdictOf(const std::string& name) { return results_.OwnVerdictOf(name); }
   std::string ReasonOf(const std::string& name) { return results_.ClaimOf(name).result.reason; }
   double ValueOf(const std::string& name) {
     return results_.ClaimOf(name).result.contrasts.at(0).value;
@@ -141,6 +141,7 @@ TEST_F(LinearSpeedClaims, OneMeasurementDecidesNothing) {
   Both({}, {0.55}, {0.1});
   for (const std::string& name : kOfOneSize) {
     EXPECT_EQ(VerdictOf(name), "inconclusive") << name;
+    if (name == "int8-gemms") continue;  // has no control
     EXPECT_EQ(ReasonOf(name), "one seed") << name;
   }
 }

@@ -53,7 +53,7 @@ TEST(NoiseFloor, RefusesWhatIsNoChange) {
   for (const char* const wrong : {"ulp@3", "ulp@/1", "ulp@3/", "ulp@-1/2", "bf17", "ulp@3/2/1"}) {
     EXPECT_THAT(ErrorWith({{"changes", wrong}}), HasSubstr("--changes")) << wrong;
   }
-  EXPECT_THAT(ErrorWith({{"nudge-steps", "8"}}), HasSubstr("--nudge-steps"));  // of 8 steps
+  EXPECT_THAT(ErrorWith({{"nudge-steps", "10"}}), HasSubstr("--nudge-steps"));  // of 10 steps
   EXPECT_THAT(ErrorWith({{"draws", "0"}}), HasSubstr("--draws"));
 }
 
@@ -62,7 +62,7 @@ TEST(NoiseFloor, TrainingsPartAfterTheirNudge) {
   std::map<std::string, std::vector<double>> curves;
   for (const Trial& trial : NoiseFloor().trials(settings)) {
     for (const Row& row : NoiseFloor().run(settings, trial).at("curves")) {
-      curves[trial.parameters.at("change")].push_back(std::get<double>(row.back()));
+      curves[trial.parameters.at("change")].push_back(std::stod(row.back().Text()));
     }
   }
   const std::vector<double>& none = curves.at("none");

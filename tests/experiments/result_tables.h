@@ -61,6 +61,17 @@ class ResultTables {
     return std::string(ToString(ClaimOf(name).result.verdict));
   }
 
+  // Returns the verdict of a claim's own numbers. That of an equivalence whose control is not among the
+  // rows is then not "not tested".
+  std::string OwnVerdictOf(const std::string& name) {
+    const ClaimResult result = ClaimOf(name).result;
+    const std::string without =
+        std::string(kNoEvidence) + "the c";  // the control, the claim names none
+    if (!result.reason.starts_with(without)) return std::string(ToString(result.verdict));
+    if (result.p > result.alpha) return "inconclusive";
+    return result.p_supported < result.p_contradicted ? "supported" : "contradicted";
+  }
+
   const Settings& settings() const { return settings_; }
   const Experiment& experiment() const { return experiment_; }
 

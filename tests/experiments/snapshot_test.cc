@@ -153,6 +153,7 @@ TEST(Snapshot, SmallRunsWriteTheGoldenTablesSummariesAndFigures) {
     }
     text += TablesText(experiment.name, experiment, tables);
     for (const std::string_view file : {kVerdictsFile, kSummaryFile}) {
+      if (file == kVerdictsFile && experiment.claims.empty()) continue;
       text += fmt::format(
           "{} {} {}\n", experiment.name, file, Digest(ReadText(directory.Path() / file)));
     }

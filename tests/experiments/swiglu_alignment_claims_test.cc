@@ -54,14 +54,14 @@ class SwigluClaims : public ::testing::Test {
   std::string IfCentre(const std::string& column, double mean, const std::string& claim) {
     results_.Clear("runs");
     AddRuns(CentreArm(), column, mean);
-    return results_.VerdictOf(claim);
+    return results_.OwnVerdictOf(claim);
   }
   // The verdict if two arms end at these |cos|.
   std::string IfArms(const Arm& arm, double one, const Arm& other, double two, const char* claim) {
     results_.Clear("runs");
     AddRuns(arm, "cos_late", one);
     AddRuns(other, "cos_late", two, -0.01);
-    return results_.VerdictOf(claim);
+    return results_.OwnVerdictOf(claim);
   }
 
   ResultTables results_{SwigluAlignment(), kAxes, 10};
@@ -122,7 +122,7 @@ TEST_F(SwigluClaims, SaturationIsJudgedWhenAlignmentIsHalfway) {
                       {"slope", slope}});
       }
     }
-    return results_.VerdictOf("saturation-comes-first");
+    return results_.OwnVerdictOf("saturation-comes-first");
   };
   EXPECT_EQ(verdict(0.05), "supported");
   EXPECT_EQ(verdict(0.15), "contradicted");
@@ -222,7 +222,7 @@ class SwigluExactClaims : public SwigluClaims {
     results_.Clear("stationary");
     AddPoint({});
     AddPoint(cells);
-    return results_.VerdictOf(claim);
+    return results_.OwnVerdictOf(claim);
   }
 };
 

@@ -24,7 +24,7 @@ const Gaps kAllDiverged = {kInf, kInf, kInf};
 
 class SwitchbackClaims : public SwitchbackTables {
  protected:
-  std::string VerdictOf(const std::string& name) { return results_.VerdictOf(name); }
+  std::string VerdictOf(const std::string& name) { return results_.OwnVerdictOf(name); }
   std::string ReasonOf(const std::string& name) { return results_.ClaimOf(name).result.reason; }
   std::string MeasuredOf(const std::string& name) {
     return results_.ClaimOf(name).evidence.measured;
@@ -111,13 +111,27 @@ TEST_F(SwitchbackClaims, AreNotTestedWhereStandardDoesNotLearn) {
 
 TEST_F(SwitchbackClaims, ADivergedTrainingHasTheLossOfTheStart) {
   AddArms(Llama(64), kLlm, kSwitchback, kAllDiverged);
-  EXPECT_EQ(VerdictOf("llm-int8-loses-llama"), "supported");
   EXPECT_NEAR(results_.ClaimOf("llm-int8-loses-llama").result.contrasts.at(0).value,
               kStart - 7.0 / 3,
               1e-9);
 }
 
-// The scatter of tensor-wise trainings would hide everything else.
+TEST_F(SwitchbackClaims, MatchOnlyWhereThePapersFailureIsSeen) {
+  AddArms(Llama(64), kSwitchback, kStandardArm, kNear);
+  EXPECT_THAT(ReasonOf("int8-matches-llama"), HasSubstr("no evidence: the control"));
+  AddGaps(Llama(64), kLlm, kNear);
+  EXPECT_THAT(ReasonOf("int8-matches-llama"), HasSubstr("llm-int8:int8 - standard is not seen to"));
+  Clear();
+  AddArms(Llama(64), kSwitchback, kStandardArm, kNear);
+  AddGaps(Llama(64), kLlm, kFar);
+  EXPECT_EQ(results_.VerdictOf("int8-matches-llama"), "supported");
+  AddGaps(Llama(64), "switchback:e4m3fn/e5m2", kNear);
+  EXPECT_THAT(ReasonOf("fp8-matches-llama"), HasSubstr("was not trained: tensor-wise:e4m3fn/e5m2"));
+  AddGaps(Llama(64), "tensor-wise:e4m3fn/e5m2", kAllDiverged);
+  EXPECT_EQ(results_.VerdictOf("fp8-matches-llama"), "supported");
+}
+
+// Other arms change nothing, however they scatter.
 TEST_F(SwitchbackClaims, TensorWiseTrainingsDoNotCountInOtherClaims) {
   AddArms(Llama(64), kLlm, kSwitchback, kFar);
   AddGaps(Llama(64), "tensor-wise:int8", {0.2, 2, 0.7});

@@ -48,7 +48,7 @@ class FidelityClaims : public ::testing::Test {
                   {"half_norm_lr", half_norm}});
   }
   void Clear() { results_ = ResultTables(UpdateFidelity()); }
-  std::string VerdictOf(const std::string& name) { return results_.VerdictOf(name); }
+  std::string VerdictOf(const std::string& name) { return results_.OwnVerdictOf(name); }
 
   // Expects the three verdicts for the values that `add` puts into the tables, of three seeds each.
   void ExpectVerdicts(const std::string& claim,

@@ -192,6 +192,16 @@ TEST_F(Comparison, DivergedTrainingIsCutOff) {
   EXPECT_THAT(script, HasSubstr("set yrange [-0.54:0.54]"));
 }
 
+// The first loss of a training counts, whatever follows it.
+TEST_F(Comparison, AxesEndByFirstLosses) {
+  const TrainComparison comparison =
+      CompareTrainings({PutTraining("a", {}, Falling(5), {5, 4}),
+                        PutTraining("b", {"train.seed=1"}, Falling(5), {8, INFINITY}),
+                        PutTraining("c", {"train.seed=2"}, Falling(5), {5, 1e30})});
+  WriteComparison(comparison, Path("both"));
+  EXPECT_THAT(Bytes(Path("both.gp")), HasSubstr("'Validation loss, cut at 16'"));
+}
+
 TEST_F(Comparison, RefusesWhatItCannotCompare) {
   const fs::path a = PutTraining("a", {}, Falling(5), {5, 4});
   const auto error_with = [&](const fs::path& other) {

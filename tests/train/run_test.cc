@@ -138,8 +138,9 @@ TEST_F(TrainRun, SpeedCountsThreeGemmsForEachWeightAndStep) {
   const double product_seconds = speed.Share(StepPhase::kProduct) * speed.seconds;
   EXPECT_NEAR(speed.layer_gflops * product_seconds, giga, 1e-9 * giga);
   // Measured apart from the training.
-  EXPECT_GT(speed.library_gflops, 0);
-  EXPECT_GT(speed.float32_gflops, 0);
+  // Any processor does ten million operations per second.
+  EXPECT_GT(speed.library_gflops, 0.01);
+  EXPECT_GT(speed.float32_gflops, 0.01);
 }
 
 TEST_F(TrainRun, ManifestHasTheTimesAndTheOptions) {

@@ -724,6 +724,9 @@ TEST(Trainer, MoreStepsContinueWhatHadFinished) {
 TEST(Trainer, TimesItsSteps) {
   const TrainConfig config = TinyConfig();
   Trainer trainer(config, OpenShared(config.data));
+  EXPECT_EQ(trainer.steps_timed(), 0u);
+  EXPECT_EQ(trainer.step_seconds(), 0);
+  EXPECT_EQ(trainer.fastest_step_seconds(), 0);
   StepUntil(trainer);
   EXPECT_EQ(trainer.steps_timed(), 12u);
   EXPECT_EQ(trainer.tokens_per_step(), 64u);

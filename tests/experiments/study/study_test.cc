@@ -763,6 +763,32 @@ TEST(StudyFile, RefusesClaimsThatNoTestTakes) {
               HasSubstr("claims: 'better' is there twice"));
 }
 
+TEST(StudyFile, RefusesControlsAndRatiosThatJudgeNothing) {
+  const auto message = [](const std::string& lines) {
+    return ErrorWith("side = -1\n", lines + "\n");
+  };
+  const std::string same = "kind = \"equivalence\"\n";
+  const std::string arms = "arms = [\"optimizer=sgd\", \"optimizer=adamw\"]";
+  EXPECT_EQ(message(same + "control = { text = \"it\", " + arms + " }"), "no error");
+  EXPECT_EQ(message(same + "control.none = \"Nothing fails.\""), "no error");
+  EXPECT_THAT(message("control = { text = \"it\", " + arms + " }"),
+              HasSubstr("claim better: control: only an equivalence has one"));
+  EXPECT_THAT(message(same + "control.text = \"it\""), HasSubstr("control.arms: is missing"));
+  EXPECT_THAT(message(same + "control = { text = \"it\", none = \"nothing\" }"),
+              HasSubstr("expected either this"));
+  EXPECT_THAT(message(same + "control = { text = \"it\", arms = [\"optimizer=sgd\"] }"),
+              HasSubstr("expected two"));
+  EXPECT_THAT(
+      message(same + "control = { text = \"it\", arms = [\"optimizer=sgb\", \"optimizer=sgd\"] }"),
+      HasSubstr("did you mean sgd?"));
+  const std::string ratio =
+      "kind = \"ratio\"\nmargin = { unit = \"ratio\", reason = \"r\", value = ";
+  EXPECT_EQ(message(ratio + "0.5 }\nside = -1"), "no error");
+  EXPECT_THAT(message(ratio + "0.4 }\nside = -1"), HasSubstr("needs one from 0.5 to 1"));
+  EXPECT_THAT(message(ratio + "0.9 }\nside = 1"), HasSubstr("needs one of at least 1"));
+  EXPECT_THAT(message(ratio + "1 }\nside = -1\nweights = [1, -1]"), HasSubstr("no weights"));
+}
+
 // The margin of an outcome is also that of claims whose outcome stands in [every_claim].
 TEST(StudyFile, HasTheMarginOfTheOutcomeOfEveryClaim) {
   std::string file = kMadeUp;

@@ -73,6 +73,7 @@ ClaimSpec Shrinks() {
   claim.statement = "The mean of k random signs shrinks like 1/sqrt(k).";
   claim.kind = ClaimKind::kEquivalence;
   claim.contrast = "log-log slope of the mean against k, minus -1/2";
+  claim.no_control = "No mean that shrinks otherwise is drawn.";  // so it is never supported
   claim.margin = {.value = 0.1, .unit = "slope", .justification = "1/k would be at -1."};
   claim.scale = "Made up, Section 1; any k.";
   claim.evidence = [](const Settings& settings, const Tables& tables) {

@@ -39,12 +39,12 @@ TEST(SignMean, BadOptionsAreNamed) {
   }
 }
 
-TEST(SignMean, ARunSupportsTheClaim) {
+TEST(SignMean, ARunMeasuresTheSlope) {
   const Experiment experiment = SignMean();
   const TemporaryDirectory directory;
   const Settings settings = MakeSettings(experiment, "quick", 0, 3, {});
   const RunReport report = RunWithoutFigures(experiment, settings, directory.Path() / "out");
-  EXPECT_THAT(report.summary, HasSubstr("Verdict:  supported"));
+  EXPECT_THAT(report.summary, HasSubstr("no evidence: the claim names no control"));
   EXPECT_EQ(experiment.figures(settings, {{"means", ReadCsv(directory.Path() / "out/means.csv")}})
                 .front()
                 .panels.front()
