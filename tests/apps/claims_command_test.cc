@@ -20,7 +20,7 @@ TEST_F(ClaimsCommand, ListsEveryItemOfThePapers) {
     EXPECT_THAT(out, HasSubstr(std::string(item.source) + "\n"));
   }
   EXPECT_THAT(out, HasSubstr("-> not tested. not built: "));
-  EXPECT_THAT(out, HasSubstr("-> moment-formats/m-e4m3-v-e5m2-matches: inconclusive (toy, 85 M "));
+  EXPECT_THAT(out, HasSubstr("-> moment-formats/both-e5m2-fails: inconclusive (toy, 85 M "));
   EXPECT_THAT(out, HasSubstr("-> update-fidelity/root-learning-rate: exact: holds (mechanism; "));
   // A verdict of another run that differs is named.
   EXPECT_THAT(out, HasSubstr("Also: "));

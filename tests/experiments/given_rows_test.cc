@@ -157,7 +157,7 @@ TEST(GivenRows, OnlyExperimentsWhoseTrialsAreTrainingsTakeThem) {
   }
   EXPECT_EQ(takers,
             "moment-formats switchback-accuracy fp8-interventions loss-spikes loss-scaling "
-            "fp8-outliers ");
+            "fp8-outliers noise-floor ");
 }
 
 // Rows of moment-formats that no training made.

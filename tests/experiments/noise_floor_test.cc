@@ -58,7 +58,7 @@ TEST(NoiseFloor, RefusesWhatIsNoChange) {
 }
 
 TEST(NoiseFloor, TrainingsPartAfterTheirNudge) {
-  const Settings settings = SettingsWith({{"nudge-steps", "4"}, {"changes", ""}});
+  const Settings settings = SettingsWith({{"nudge-steps", "4"}, {"changes", "none"}});
   std::map<std::string, std::vector<double>> curves;
   for (const Trial& trial : NoiseFloor().trials(settings)) {
     for (const Row& row : NoiseFloor().run(settings, trial).at("curves")) {

@@ -34,7 +34,7 @@ const std::vector<Limits> kLimits = {
     {"fp8-interventions", "clip-norm", 1e-9, 1e9, kReal},
     {"fp8-interventions", "diverged-above", 0, 1e9, kReal},
     {"fp8-interventions", "patch", 1, kBytes16},
-    {"fp8-interventions", "snapshots", 1, 1e8},
+    {"fp8-interventions", "snapshots", 1, 300},
     {"fp8-interventions", "text-layers", 0, 128},
     {"fp8-outliers", "history", 1, kBytes16},
     {"fp8-outliers", "lead", 1, 1e8},

@@ -9,7 +9,7 @@ namespace numsim::apps {
 
 // Options of an experiment that is judged after 2, 4, 7 and 12 seeds. The third look decides.
 inline constexpr const char* kUntilDecided =
-    "quantization-variance --distributions normal --formats int8 --pairs 500 --k-high 512 --seeds 2 "
+    "quantization-variance --distributions normal --formats int8 --pairs 300 --k-high 512 --seeds 2 "
     "--until-decided --max-seeds 12";
 
 class SweepTest : public ProgramTest {
