@@ -61,7 +61,8 @@ TEST(NoiseFloor, TrainingsPartAfterTheirNudge) {
   const Settings settings = SettingsWith({{"nudge-steps", "4"}, {"changes", "none"}});
   std::map<std::string, std::vector<double>> curves;
   for (const Trial& trial : NoiseFloor().trials(settings)) {
-    for (const Row& row : NoiseFloor().run(settings, trial).at("curves")) {
+    const Rows rows = NoiseFloor().run(settings, trial);
+    for (const Row& row : rows.at("curves")) {
       curves[trial.parameters.at("change")].push_back(std::stod(row.back().Text()));
     }
   }

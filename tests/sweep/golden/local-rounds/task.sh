@@ -16,7 +16,7 @@ export OMP_NUM_THREADS=$((($(nproc) + 1) / 2))
   --max-seeds=12 \
   --distributions=normal \
   --formats=int8 \
-  --pairs=500 \
+  --pairs=300 \
   --k-high=512 \
   --look "$round" \
   --shard "$task/4" --out /home/user/local-rounds/shards/"$task" --resume &

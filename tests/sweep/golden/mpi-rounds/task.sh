@@ -16,7 +16,7 @@ export OMP_NUM_THREADS=1
   --max-seeds=12 \
   --distributions=normal \
   --formats=int8 \
-  --pairs=500 \
+  --pairs=300 \
   --k-high=512 \
   --look "$round" \
   --shard "$task/4" --out /home/user/mpi-rounds/shards/"$task" --resume &

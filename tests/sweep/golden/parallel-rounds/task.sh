@@ -15,7 +15,7 @@ rm -f "$sweep/exit/$name"
   --max-seeds=12 \
   --distributions=normal \
   --formats=int8 \
-  --pairs=500 \
+  --pairs=300 \
   --k-high=512 \
   --look "$round" \
   --shard "$task/4" --out /home/user/parallel-rounds/shards/"$task" --resume &

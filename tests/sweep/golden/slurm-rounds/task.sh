@@ -22,7 +22,7 @@ export OMP_NUM_THREADS=${SLURM_CPUS_PER_TASK:-1}
   --max-seeds=12 \
   --distributions=normal \
   --formats=int8 \
-  --pairs=500 \
+  --pairs=300 \
   --k-high=512 \
   --look "$round" \
   --shard "$task/9" --out /home/user/slurm-rounds/shards/"$task" --resume --take-over &
