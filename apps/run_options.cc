@@ -100,6 +100,24 @@ void AddEndOptions(CLI::App* sub, RunArguments& arguments) {
       ->capture_default_str();
 }
 
+// Adds the options that follow the seeds of a pilot or a tuning. Its directory is results/COMMAND-NAME.
+void AddDirectoryOfDesign(CLI::App* sub,
+                          const std::string& command,
+                          const std::string& noun,
+                          const Experiment& experiment,
+                          RunArguments& arguments) {
+  sub->add_option(
+         "--out",
+         arguments.out,
+         "Directory of the " + noun + " (default: results/" + command + "-" + experiment.name + ")")
+      ->check(NotEmpty());
+  sub->add_flag("--resume",
+                arguments.resume,
+                "Continue an interrupted " + noun + "; keeps its finished trials");
+  AddEndOptions(sub, arguments);
+  AddDesignOptions(sub, experiment, arguments);
+}
+
 }  // namespace
 
 void AddRunOptions(CLI::App* sub, const Experiment& experiment, RunArguments& arguments) {
@@ -152,14 +170,7 @@ void AddPilotOptions(CLI::App* sub, const Experiment& experiment, RunArguments& 
   sub->add_option("--seeds", arguments.seeds, "Number of pilot seeds")
       ->check(CLI::Range(2, 1 << 19))
       ->capture_default_str();
-  sub->add_option("--out",
-                  arguments.out,
-                  "Directory of the pilot (default: results/pilot-" + experiment.name + ")")
-      ->check(NotEmpty());
-  sub->add_flag(
-      "--resume", arguments.resume, "Continue an interrupted pilot; keeps its finished trials");
-  AddEndOptions(sub, arguments);
-  AddDesignOptions(sub, experiment, arguments);
+  AddDirectoryOfDesign(sub, "pilot", "pilot", experiment, arguments);
 }
 
 void AddTuneOptions(CLI::App* sub, const Experiment& experiment, TuneArguments& arguments) {
@@ -173,14 +184,7 @@ void AddTuneOptions(CLI::App* sub, const Experiment& experiment, TuneArguments& 
   sub->add_option("--rate-seeds", run.seeds, "Number of tuning seeds")
       ->check(CLI::Range(1, 1 << 19))
       ->capture_default_str();
-  sub->add_option("--out",
-                  run.out,
-                  "Directory of the tuning (default: results/tune-" + experiment.name + ")")
-      ->check(NotEmpty());
-  sub->add_flag(
-      "--resume", run.resume, "Continue an interrupted tuning; keeps its finished trials");
-  AddEndOptions(sub, run);
-  AddDesignOptions(sub, experiment, run);
+  AddDirectoryOfDesign(sub, "tune", "tuning", experiment, run);
 }
 
 void AddRowsOptions(CLI::App* sub, RunArguments& arguments) {
