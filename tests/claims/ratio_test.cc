@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <numbers>
 #include <random>
 #include <vector>
 
@@ -56,6 +57,16 @@ TEST(RatioBelow, OfWildCountsIsTheTailOfStudentsT) {
   const double mean = 45, error = std::sqrt((225 + 2025 + 900) / 2. / 3), t = mean / error;
   EXPECT_NEAR(RatioBelow(counts, 1), (1 - t / std::sqrt(2 + t * t)) / 2, 1e-12);
   EXPECT_GT(RatioAbove(counts, 1), 0.5);
+}
+
+// x is smaller than y by the same number at every seed, but one seed has nearly all events of y: without
+// it there is nothing to be smaller than. For three degrees of freedom, with s = t / sqrt(3),
+// P(T > t) = 1/2 - (s / (1 + s^2) + atan(s)) / pi.
+TEST(RatioBelow, NeedsEventsOfTheSecondArmAtMoreThanOneSeed) {
+  const PairedCounts counts{{0, 2000, 0, 0}, {100, 2100, 100, 100}};
+  const double s = 600 / 500. / std::sqrt(3.);  // of y: mean 600, standard error 500
+  const double tail = 0.5 - (s / (1 + s * s) + std::atan(s)) / std::numbers::pi;
+  EXPECT_NEAR(RatioBelow(counts, 1), tail, 1e-12);
 }
 
 TEST(RatioBelow, DoesNotRiseWithTheRatioAndIsMirrored) {
