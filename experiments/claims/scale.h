@@ -32,7 +32,8 @@ struct RunScale {
 std::string SizeText(const TrainedScale& scale);
 std::string SizeText(const std::string& word, double parameters, double tokens);
 
-// Returns a count rounded to two digits, by which sizes are compared: layer-scales make no larger model.
+// Returns a count rounded to two digits. Sizes are compared by it, so that a few parameters more, such as
+// those of layer-scale, make no larger model.
 double TwoDigits(double count);
 // Returns a count with two digits and a letter: "65 k", "0.14 M", "6.7 B", "2 T"; below a thousand all
 // its digits.

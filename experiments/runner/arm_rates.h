@@ -20,7 +20,7 @@ struct ArmRate {
   bool at_end = false;  // the least or the largest that was tried: a better one may lie beyond
 };
 
-// Returns the rates of a run; none: it was not given any. Throws Error naming the option.
+// Returns the rates of a run; empty if the option is not set. Throws Error naming the option.
 std::vector<ArmRate> RatesOf(const Settings& settings);
 // Returns the text of the option.
 std::string RatesText(const std::vector<ArmRate>& rates);

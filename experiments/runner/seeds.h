@@ -12,7 +12,7 @@ inline constexpr uint64_t kFirstPilotSeed = 1'000'000;
 // Those from here on choose the learning rates of arms.
 inline constexpr uint64_t kFirstTuningSeed = 2'000'000;
 
-// Throws Error naming the seed if one of a run is not one that judges.
+// Throws Error that names the seed if a run has one that does not judge: from kFirstPilotSeed on.
 void CheckJudgingSeeds(const Settings& settings);
 
 }  // namespace numsim::experiments

@@ -15,8 +15,8 @@ struct TuningReport {
   std::vector<ArmRate> rates;
 };
 
-// Trains the arms at each rate of the grid in a folder of options.out of its name, for settings.seeds
-// tuning seeds (seeds.h), and writes rates.csv into options.out. No other command continues the folders.
+// Trains the arms at each rate of the grid, in a folder of options.out that is named after the rate, for
+// settings.seeds tuning seeds (seeds.h), and writes rates.csv into options.out. No other command continues the folders.
 // Keeps, resumes and refuses trials as Run does; settings.seed is not used. Throws Error for an experiment
 // that does not choose rates (Experiment::tuning), and for a grid of fewer than three rates, where every
 // rate but one is at an end.

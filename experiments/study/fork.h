@@ -16,8 +16,9 @@ uint64_t ForkAfter(const Settings& settings);
 // Throws KeyError for a key that a fork keeps.
 TrainConfig WithFork(const Settings& settings, const TrainConfig& baseline, TrainConfig config);
 
-// Returns Study::forks_from: these values in place of the arm's own, and the baselines of the axes that
-// have one and are not named.
+// Returns the function of Study::forks_from. The arm that it returns has the values of `picks`, on every
+// other axis the baseline, and the value of the given arm where an axis has no baseline. Empty if no axis
+// has a baseline and `picks` is empty.
 std::function<Arm(const Settings&, const Arm&)> ForksFrom(const std::vector<Axis>& axes,
                                                           Picks picks);
 

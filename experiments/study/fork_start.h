@@ -7,8 +7,8 @@
 
 namespace numsim::experiments::study {
 
-// Returns the baseline of a trial's training `config` at its fork. Trains it, unless the trial's result
-// directory has it already; then keeps it there for the other arms of the seed. One thread of the
+// Returns the state from which a trial's training `config` forks. The first arm of a seed trains the
+// baseline to it and keeps it in the result directory, where the other arms find it. One thread of the
 // process trains it and the others wait. Throws TrialStopped as TrainingSteps does.
 SavedTraining ForkStart(const Study& study,
                         const Settings& settings,
