@@ -65,17 +65,17 @@ double Quantile(int freedom) {
 
 // The table in paired.h: arms that scatter as all others, ten times more, and ten times less.
 TEST(EstimateContrast, HoldsItsLevelWhateverOtherArmsDo) {
-  constexpr int kTrials = 4000;
+  constexpr int kTables = 4000;
   const std::vector<Values> scatters = {{1}, {1, 10, 1, 1}, {1, 1, 10, 1}, {0.1, 0.1, 1, 10}};
   for (const int seeds : {3, 5, 10}) {
     for (const Values& scatter : scatters) {
       const TrueEffects truth{{0, 0.7, -1, 4}, seeds, scatter};
-      const double share = ShareOf(kTrials, [&](uint64_t trial) {
+      const double share = ShareOf(kTables, [&](uint64_t trial) {
         const OutcomeTable table = Simulated(truth, trial);
         const ContrastEstimate gap = EstimateContrast(table.values, seeds, Values{-1, 1, 0, 0});
         return std::abs(gap.value - 0.7) <= Quantile(seeds - 1) * gap.standard_error;
       });
-      EXPECT_NEAR(share, 0.95, MonteCarloError(0.95, kTrials)) << seeds;
+      EXPECT_NEAR(share, 0.95, MonteCarloError(0.95, kTables)) << seeds;
     }
   }
 }
