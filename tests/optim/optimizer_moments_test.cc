@@ -166,6 +166,11 @@ TEST(OptimizerMoments, FilterAndMinimumChooseTensors) {
   EXPECT_EQ(optimizer.StoredBytes().weights, 4);
   config.moment_filter = MomentFilter::kAll;
   EXPECT_EQ(Problem(config, shapes).optimizer().StoredBytes(3).m, (256 + 4) / 256.0);
+  config.moment_tensors = "*t*l*";
+  Problem named(config, shapes);
+  EXPECT_EQ(named.optimizer().StoredBytes(0).m, 4) << "'matrix' has no l";
+  EXPECT_EQ(named.optimizer().StoredBytes(2).m, (256 + 4) / 256.0);
+  EXPECT_EQ(named.optimizer().StoredBytes(3).v, 4);
 }
 
 TEST(OptimizerMoments, OptimisersWithoutASecondMomentStoreNone) {

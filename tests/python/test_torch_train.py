@@ -105,6 +105,53 @@ def test_losses_are_those_of_the_library(settings, in_both):
             assert float(a[column]) == pytest.approx(float(b[column]), rel=1e-3)
 
 
+FORK = ["fork.steps=3"]
+TO_INT8 = [*FORK, "linear.kind=switchback", "linear.format=int8",
+           'fork.before=["linear.kind=standard", "schedule.peak=0.04"]']  # fmt: skip
+
+
+def test_forks_are_those_of_the_library(in_both, tmp_path):
+    settings = [*TINY, *TO_INT8]
+    cpp, torchs = in_both(settings)
+    assert distance(cpp, torchs) < 1.5e-4
+    assert [r["lr"] for r in cpp] == [r["lr"] for r in torchs]
+    rates = [float(r["lr"]) for r in torchs]
+    assert rates[2] > 2 * rates[3]  # the peak of the baseline is larger
+    assert in_torch([*settings, "fork.before=[]"], tmp_path / "scratch") == 0
+    assert distance(torchs, rows(tmp_path / "scratch")) > 1e-3
+
+
+def tensors_of(file):
+    """The header of a safetensors file without its metadata, and the bytes of its tensors."""
+    data = file.read_bytes()
+    end = 8 + int.from_bytes(data[:8], "little")
+    header = json.loads(data[8:end])
+    header.pop("__metadata__", None)
+    return header, data[end:]
+
+
+@pytest.mark.parametrize("settings", [TINY, STATEFUL], ids=["tiny", "stateful"])
+def test_a_fork_that_changes_nothing_has_the_same_bytes(settings, tmp_path):
+    plain, forked = tmp_path / "plain", tmp_path / "forked"
+    assert in_torch(settings, plain) == 0
+    assert in_torch([*settings, *FORK], forked) == 0
+    for name in ("train.csv", "valid.csv"):
+        assert (plain / name).read_bytes() == (forked / name).read_bytes()
+    name = "checkpoint.safetensors"
+    assert tensors_of(plain / name) == tensors_of(forked / name)
+
+
+def test_a_fork_resumes_on_both_sides(tmp_path):
+    settings = [*STATEFUL, *FORK, 'fork.before=["linear.kind=standard"]']
+    assert in_torch(settings, tmp_path / "whole") == 0
+    assert in_torch(settings, tmp_path / "parts", "--stop-after", "1e-9") == program.STOPPED
+    again = ["--out", str(tmp_path / "parts"), "--resume"]
+    for _ in range(4):
+        assert program.main([*again, "--stop-after", "1e-9"]) == program.STOPPED
+    assert program.main(again) == 0
+    assert contents(tmp_path / "parts") == contents(tmp_path / "whole")
+
+
 def test_validations_are_those_of_the_library(in_both):
     cpp, torchs = in_both(TINY, "valid")
     assert [r["step"] for r in cpp] == [r["step"] for r in torchs] == ["0", "3", "6"]
@@ -257,6 +304,9 @@ def test_compare_takes_its_directories(in_both, numsim_program, tmp_path):
         (["--set", "what_if.recipes=e4m3fn tensor"], "what_if.recipes: "),
         (["--set", "storage.activations=bf16"], 'storage.activations: .* expected "fp32"'),
         (["--set", "loss_scaler.kind=dynamic"], "loss_scaler.kind: "),
+        (["--set", "optimizer.moment_tensors=blocks.*"], "optimizer.moment_tensors: .*blocks"),
+        (["--set", "fork.steps=3", "--set", 'fork.before=["optimizer.m=bf16"]'],
+         'fork.before: .* "optimizer.m=bf16"; expected keys of linear or schedule'),
         (["--set", "telemetry.tensors_every=25"], "telemetry.tensors_every: .* expected 100 or 0"),
         (["--set", "model.kind=gpt"], 'model.kind: .* expected "llama" or "vit"'),
         (["--set", "model.mlp=smooth-swiglu"], "model.mlp: "),

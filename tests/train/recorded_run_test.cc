@@ -81,6 +81,14 @@ TEST_F(RecordedRunFiles, AreThoseOfRunTrainingIfTheTrainingDiverges) {
   EXPECT_THAT(Bytes(Path("whole") / "summary.txt"), HasSubstr("diverged: step"));
 }
 
+// The rates of the rows before the fork are the baseline's.
+TEST_F(RecordedRunFiles, AreThoseOfRunTrainingIfItForks) {
+  TrainConfig config = WithoutTensors(StatefulConfig());
+  config.fork = {.steps = 5, .before = {"linear.kind=standard", "schedule.peak=0.07"}};
+  ExpectFilesOfRunTraining(config);
+  EXPECT_THAT(Bytes(Path("whole") / "train.csv"), HasSubstr("0.07"));
+}
+
 TEST_F(RecordedRunFiles, AreTheSameAfterInterruptions) {
   const TrainConfig config = WithoutTensors(StatefulConfig());
   RunTraining(config, {.out = Path("whole"), .figures = false});

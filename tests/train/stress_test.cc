@@ -250,6 +250,14 @@ TEST(CheckStressPoint, IsPartOfMakingATrainer) {
   EXPECT_EQ(TensorBytes(looked.Save()), TensorBytes(plain.Save()));
 }
 
+TEST(Trainer, RefusesAPatternOfMomentsThatMatchesNoParameter) {
+  TrainConfig config = StatefulConfig();
+  const std::shared_ptr<const DataSource> data = OpenShared(config.data);
+  config.optimizer.moment_tensors = "block.*";
+  ExpectMessage(ErrorOf([&] { Trainer(config, data); }),
+                {"optimizer.moment_tensors: 'block.*' matches no parameter", "blocks.0."});
+}
+
 TEST(TensorObserver, PlantsBeforeRoundingAndMeasuring) {
   StorageConfig storage;
   storage.activations = ParseFormat("bf16");

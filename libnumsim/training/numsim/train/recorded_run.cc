@@ -4,26 +4,18 @@
 #include <cmath>
 #include <utility>
 
-#include "numsim/base/error.h"
 #include "numsim/base/require.h"
+#include "numsim/config/fork.h"
 #include "numsim/train/internal/course.h"
 #include "numsim/train/internal/run_summary.h"
 #include "numsim/train/shared/run_files.h"
 
 namespace numsim {
 
-namespace {
-
-const TrainConfig& WithoutFork(const TrainConfig& config) {
-  if (config.fork.steps == 0) return config;
-  throw KeyError("fork.steps", "a training that is computed elsewhere cannot fork");
-}
-
-}  // namespace
-
 struct RecordedRun::Parts {
   Parts(const TrainConfig& given, std::shared_ptr<const DataSource> source, RecordOptions chosen)
       : config(given),
+        before_fork(BaselineOf(given)),
         data(std::move(source)),
         options(std::move(chosen)),
         run(
@@ -38,7 +30,7 @@ struct RecordedRun::Parts {
     checkpoint = std::move(state.tensors);
   }
 
-  TrainConfig config;
+  TrainConfig config, before_fork;
   std::shared_ptr<const DataSource> data;
   RecordOptions options;
   std::string started = UtcNow();
@@ -52,7 +44,7 @@ struct RecordedRun::Parts {
 RecordedRun::RecordedRun(const TrainConfig& config,
                          std::shared_ptr<const DataSource> data,
                          RecordOptions options)
-    : parts_(std::make_unique<Parts>(WithoutFork(config), std::move(data), std::move(options))) {}
+    : parts_(std::make_unique<Parts>(config, std::move(data), std::move(options))) {}
 RecordedRun::~RecordedRun() = default;
 
 std::optional<RecordedRun::Tensors> RecordedRun::TakeCheckpoint() {
@@ -87,7 +79,8 @@ TrainStatus RecordedRun::AddStep(double loss, const StepNumbers& numbers, double
   } else {
     p.course.EndAtLoss();
   }
-  p.course.RecordStep(p.config, index, numbers, p.telemetry);
+  const TrainConfig& trained = index < p.config.fork.steps ? p.before_fork : p.config;
+  p.course.RecordStep(trained, index, numbers, p.telemetry);
   p.run.files().Append(p.telemetry);
   p.speed.seconds += seconds;
   p.speed.fastest = p.speed.steps == 0 ? seconds : std::min(p.speed.fastest, seconds);
@@ -98,7 +91,9 @@ TrainStatus RecordedRun::AddStep(double loss, const StepNumbers& numbers, double
 void RecordedRun::Save(Tensors tensors) {
   TrainState state;
   state.tensors = std::move(tensors);
-  parts_->course.Save(parts_->config, *parts_->data, state);
+  const TrainConfig& config = parts_->config;
+  parts_->course.Save(config, *parts_->data, state);
+  SaveSide(config, parts_->course.step > config.fork.steps, state);
   parts_->run.SaveCheckpoint(std::move(state));
 }
 

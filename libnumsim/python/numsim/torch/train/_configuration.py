@@ -9,7 +9,8 @@ from typing import Any
 from numsim import _core
 
 # What this program does. Every other key must have its default, so that none is ignored.
-_SECTIONS = ("data", "linear", "optimizer", "schedule", "train")
+_SECTIONS = ("data", "fork", "linear", "optimizer", "schedule", "train")
+_BEFORE_FORK = ("linear", "schedule")  # sections in which a baseline may differ
 _KEYS = ("telemetry.every", "checkpoint.every", "model.kind", "model.layers", "model.width",
          "model.heads", "model.hidden", "model.mlp", "model.context", "model.patch",
          "model.qk_norm", "model.layer_scale", "model.norm_epsilon", "model.rope_base",
@@ -17,6 +18,7 @@ _KEYS = ("telemetry.every", "checkpoint.every", "model.kind", "model.layers", "m
 _CHOICES = {
     "model.kind": ("llama", "vit"),
     "model.mlp": ("swiglu", "clamped-swiglu", "gelu"),
+    "optimizer.moment_tensors": ("*",),
     # Its default has rows that this program does not write; 0 has none either.
     "telemetry.tensors_every": (100, 0),
 }
@@ -47,9 +49,24 @@ def seed_of(config: _core.TrainConfig) -> int:
     return int(keys_of(config)["train.seed"])
 
 
+def fork_of(config: _core.TrainConfig) -> SimpleNamespace:
+    """Returns the fork of a configuration: its steps (0: there is none), and whether the baseline has
+    other linear layers (other_linear)."""
+    keys = keys_of(config)
+    before = keys.get("fork.before", [])
+    other_linear = any(key.startswith("linear.") for key in before)
+    return SimpleNamespace(steps=keys.get("fork.steps", 0), other_linear=other_linear)
+
+
 def require_supported(config: _core.TrainConfig) -> None:
     """Raises ValueError that names the first key whose value this program cannot do."""
     defaults = keys_of(_core.TrainConfig())
+    for assignment in keys_of(config).get("fork.before", []):
+        if assignment.partition(".")[0] not in _BEFORE_FORK:
+            raise ValueError(
+                f"fork.before: numsim.torch.train does not do {json.dumps(assignment)}; expected "
+                f"keys of {' or '.join(_BEFORE_FORK)} (`numsim train` has others)"
+            )
     for key, value in keys_of(config).items():
         if key in _CHOICES:
             allowed: tuple[Any, ...] = _CHOICES[key]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 import torch
@@ -15,7 +16,7 @@ from numsim._linear import recipe_with
 from numsim._model_recipes import read_settings
 from numsim.torch._linear import Linear
 from numsim.torch.train._batches import Batch, Batches
-from numsim.torch.train._configuration import require_supported, section, seed_of
+from numsim.torch.train._configuration import fork_of, require_supported, section, seed_of
 from numsim.torch.train._optimizer import ConfiguredOptimizer
 from numsim.torch.train.models import Llama, VisionTransformer, compile_blocks
 
@@ -42,23 +43,47 @@ class Training:
     ):
         require_supported(config)
         self.data = _core.TrainData(config)
-        self.config = self.data.config
-        self.loop = section(self.config, "train")
+        self.loop = section(self.data.config, "train")
         self.device = device
         self.batches = Batches(self.data, device)
-        initial = _core.TrainModel(self.config)
-        self.model = _make_model(self.data, initial).to(device)
-        self.parameters = _with_initial_values(self.model, initial)
-        keys = vars(section(self.config, "optimizer"))
-        self.optimizer = ConfiguredOptimizer(self.parameters, keys, seed_of(self.config))
         words = ["--compile"] * compiled + ([] if autocast is None else ["--autocast", autocast])
         self.options = " ".join(words)  # options that change bits
+        self._compiled = compiled
         self._autocast = None if autocast is None else AUTOCAST[autocast]
-        if compiled:
+        self._fork = fork_of(self.data.config)
+        self._begin(self.data.config.baseline if self._fork.steps else self.data.config)
+
+    def _begin(self, config):
+        """Makes the model and the optimiser of one side of the fork."""
+        self.config = config
+        initial = _core.TrainModel(config)
+        self.model = _make_model(config, self.data.shape, initial).to(self.device)
+        self.parameters = _with_initial_values(self.model, initial)
+        keys = vars(section(config, "optimizer"))
+        self.optimizer = ConfiguredOptimizer(self.parameters, keys, seed_of(config))
+        if self._compiled:
             compile_blocks(self.model)
+
+    @torch.no_grad()
+    def _go_on_from_baseline(self, step):
+        """Makes the side after the fork, with the state of the baseline."""
+        weights, pieces = self.parameters, self.optimizer.pieces()
+        scales = {name: layer.get_extra_state() for name, layer in self._linear_layers().items()}
+        self._begin(self.data.config)
+        for name, p in self.parameters.items():
+            p.copy_(weights[name])
+        self.optimizer.restore(step, pieces)
+        for name, layer in self._linear_layers().items():
+            state = scales[name]
+            if self._fork.other_linear:  # scales begin anew, and steps are counted on
+                state = layer.get_extra_state()
+                state[_STEPS] = step * self.loop.accumulate
+            layer.set_extra_state(state)
 
     def take_step(self, step: int) -> tuple[float, _core.StepNumbers]:
         """Takes a step. Returns the mean loss of its batch, and what the optimiser did."""
+        if 0 < step == self._fork.steps:
+            self._go_on_from_baseline(step)
         loss = self.compute_gradients(step)
         # With a gradient that is not finite, no weight moves. So the step need not wait for the loss.
         first = next(iter(self.parameters.values())).grad
@@ -135,6 +160,8 @@ class Training:
                 f"was written {_said(options)}, and this training is {_said(self.options)}, which "
                 "gives other bits"
             )
+        if 0 < self._fork.steps < step:
+            self._begin(self.data.config)
         for name, p in self.parameters.items():
             values = tensors.get(f"model/{name}")
             if values is None or values.size != p.numel():
@@ -155,12 +182,18 @@ class Training:
 
 
 _HEAD = 3  # numbers before the scales of a layer: version, steps, number of scales
+_STEPS = 1
 _OPTIONS = "torch/options"  # tensor of a checkpoint: the text of Training.options, if not empty
 
 
-def _make_model(data: _core.TrainData, initial: _core.TrainModel) -> Llama | VisionTransformer:
-    """Returns the model of a configuration, whose linear layers have the recipes of [linear]."""
-    settings, seed = section(data.config, "model"), seed_of(data.config)
+def _make_model(
+    config: _core.TrainConfig, shape: dict[str, Any], initial: _core.TrainModel
+) -> Llama | VisionTransformer:
+    """Returns the model of a configuration, whose linear layers have the recipes of [linear].
+
+    shape   of the data
+    """
+    settings, seed = section(config, "model"), seed_of(config)
     layers = {name: (number, recipe_with(read_settings(recipe)))
               for number, (name, recipe) in enumerate(initial.linear_layers)}  # fmt: skip
 
@@ -168,7 +201,6 @@ def _make_model(data: _core.TrainData, initial: _core.TrainModel) -> Llama | Vis
         number, recipe = layers[name]
         return Linear(inputs, outputs, bias, recipe, seed=seed, number=number)
 
-    shape = data.shape
     if settings.kind == "vit":
         image = shape["height"], shape["channels"], shape["classes"]
         return VisionTransformer(settings, *image, linear)

@@ -79,6 +79,8 @@ ConfigRows<OptimizerConfig> OptimizerRows() {
       ChoiceRow("moment_filter",    &O::moment_filter,      ParseMomentFilter, MomentFilterNames(),
                 "parameters that use the formats above (others: fp32); `matrices` includes embeddings"),
       WholeRow("moment_minimum",    &O::moment_minimum,     0, "tensors with fewer elements store moments in fp32"),
+      TextRow("moment_tensors",     &O::moment_tensors,
+              "pattern of the names of the parameters that use the formats above; '*' matches any characters", "a pattern"),
       FlagRow("update_from_stored", &O::update_from_stored,
               "compute the update from moments read back from storage; false: from moments before they are stored"),
       FormatRow("weights",          &O::weights,            "format of the weights"),

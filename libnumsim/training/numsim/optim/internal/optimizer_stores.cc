@@ -6,6 +6,7 @@
 #include "numsim/base/error.h"
 #include "numsim/base/require.h"
 #include "numsim/formats/named_formats.h"
+#include "numsim/models/model_config.h"
 
 namespace numsim {
 namespace {
@@ -22,7 +23,8 @@ MomentFormat StateFormat(const OptimizerConfig& config,
   MomentFormat plain;
   plain.format = {"fp32", kFp32};
   const bool takes = (config.moment_filter == MomentFilter::kAll || IsMatrix(parameter.role)) &&
-                     parameter.Elements() >= config.moment_minimum;
+                     parameter.Elements() >= config.moment_minimum &&
+                     MatchesPattern(config.moment_tensors, parameter.name);
   if (!takes || role == StateRole::kOther) return plain;
   return role == StateRole::kFirstMoment ? config.m : config.v;
 }

@@ -194,4 +194,8 @@ void Course::Restore(const TrainConfig& config, const DataSource& data, const Tr
   }
 }
 
+void SaveSide(const TrainConfig& config, bool forked, TrainState& state) {
+  if (config.fork.steps > 0) state.fields.emplace_back(kForkedField, forked ? "yes" : "no");
+}
+
 }  // namespace numsim

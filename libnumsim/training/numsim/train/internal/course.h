@@ -54,4 +54,9 @@ struct Course {
   void Restore(const TrainConfig& config, const DataSource& data, const TrainState& state);
 };
 
+inline constexpr const char* kForkedField = "forked";  // of a checkpoint of a training with a fork
+
+// Adds that field: whether the state is behind the fork.
+void SaveSide(const TrainConfig& config, bool forked, TrainState& state);
+
 }  // namespace numsim

@@ -1,5 +1,8 @@
 // The fork of a training: model and optimiser on both of its sides.
+#include <fmt/ranges.h>
+
 #include <algorithm>
+#include <string>
 #include <vector>
 
 #include "numsim/config/fork.h"
@@ -16,6 +19,19 @@ std::vector<std::vector<float>> WeightsOf(const Model<float>& model) {
     weights.emplace_back(value.Span().begin(), value.Span().end());
   }
   return weights;
+}
+
+// Throws KeyError listing the parameters if the pattern of those whose moments have formats matches none.
+void CheckMomentTensors(const OptimizerConfig& config, const ParameterList<float>& parameters) {
+  std::vector<std::string> names;
+  for (const Parameter<float>& parameter : parameters) {
+    if (MatchesPattern(config.moment_tensors, parameter.name)) return;
+    names.push_back(parameter.name);
+  }
+  throw KeyError::Format("optimizer.moment_tensors",
+                         "'{}' matches no parameter; the parameters are: {}",
+                         config.moment_tensors,
+                         fmt::join(names, ", "));
 }
 
 void SetWeights(const std::vector<std::vector<float>>& weights, Model<float>& model) {
@@ -42,6 +58,7 @@ void Trainer::Parts::BeginModel(const TrainConfig& of) {
 }
 
 void Trainer::Parts::BeginOptimizer() {
+  CheckMomentTensors(config.optimizer, model->parameters());
   optimizer = std::make_unique<Optimizer>(
       config.optimizer, config.loss_scaler, model->parameters(), config.train.seed);
 }

@@ -16,11 +16,9 @@ namespace {
 constexpr std::string_view kModel = "model/", kOptimizer = "optimizer/", kScaling = "scaling/",
                            kWhatIf = "what_if/";
 
-constexpr const char* kForked = "forked";  // a field of trainings with a fork
-
 // Returns whether a state is behind its fork. That of a baseline is not.
 bool IsForked(const TrainState& state) {
-  const std::string* const text = state.FindField(kForked);
+  const std::string* const text = state.FindField(kForkedField);
   return text != nullptr && *text == "yes";
 }
 
@@ -125,7 +123,7 @@ TrainState Trainer::Save() const {
   AppendFloatStates(p.model->SaveState(), kScaling, state);
   AppendFloatStates(p.what_if->Save(), kWhatIf, state);
   p.course.Save(p.whole, *p.data, state);
-  if (p.whole.fork.steps > 0) state.fields.emplace_back(kForked, p.forked ? "yes" : "no");
+  SaveSide(p.whole, p.forked, state);
   return state;
 }
 
