@@ -9,6 +9,7 @@
 #include "experiments/loss_scaling/loss_scaling.h"
 #include "experiments/loss_spikes/loss_spikes.h"
 #include "experiments/moment_formats/moment_formats.h"
+#include "experiments/moments_over_tokens/moments_over_tokens.h"
 #include "experiments/noise_floor/noise_floor.h"
 #include "experiments/quantization_variance/quantization_variance.h"
 #include "experiments/runner/experiment.h"
@@ -40,6 +41,7 @@ const std::vector<Experiment>& AllExperiments() {
       LinearError(),
       LinearSpeed(),
       MomentFormats(),
+      MomentsOverTokens(),
       SwitchbackAccuracy(),
       FeatureStatistics(),
       Fp8Interventions(),

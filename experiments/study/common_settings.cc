@@ -73,6 +73,7 @@ const std::vector<Setting>& CommonSettings() {
       {.name = "text-size",     .help = "llama: bytes of generated text", .limits = Limits{1 << 14, 4294967296.0}},
       // Measurement.
       {.name = "records",       .help = "minimum number of points per curve, 2 to --steps", .limits = Limits{2, kMostSteps}, .at_most = "steps"},
+      {.name = "validations",   .help = "validations during a training: at its end, after a half of its steps, a quarter, ...", .limits = Limits{1, kMostValidations}},
       {.name = "snapshots",     .help = "minimum number of steps at which tensors are measured, 1 to --steps", .limits = Limits{1, kMostSteps}, .at_most = "steps"},
       // clang-format on
   };

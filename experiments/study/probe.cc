@@ -64,6 +64,39 @@ class CurveProbe final : public Probe {
   LossCurve curve_;
 };
 
+// ---- validations at doublings
+
+// The steps at whose end a training is validated: steps, steps / 2, steps / 4, ...
+bool IsDoubling(uint64_t step, uint64_t steps, int64_t validations) {
+  for (int64_t i = 0; i < validations && steps > 0; ++i, steps /= 2) {
+    if (step == steps) return true;
+  }
+  return false;
+}
+
+class ValidationProbe final : public Probe {
+ public:
+  void Begin(Measurement& training) override { Add(training, training.start_loss); }
+  void After(Measurement& training) override {
+    const Trainer& trainer = training.trainer;
+    const int64_t validations = training.settings.GetInteger("validations", 1, kMostValidations);
+    if (IsDoubling(trainer.steps_taken(), trainer.config().train.steps, validations)) {
+      Add(training, training.Loss());
+      if (!std::isfinite(early_loss_)) early_loss_ = training.Loss();
+    }
+  }
+  void End(Measurement& training) override { training.early_loss = early_loss_; }
+  void Keep(StateArchive& archive) override { archive(early_loss_); }
+
+ private:
+  static void Add(Measurement& training, double loss) {
+    const uint64_t steps = training.trainer.steps_taken();
+    training.rows.Add("validations", {steps, steps * training.trainer.tokens_per_step(), loss});
+  }
+
+  double early_loss_ = kInfinity;
+};
+
 // ---- the residual stream
 
 // Returns the mean of |x| without one channel, or of all channels if x does not have it.
@@ -210,6 +243,10 @@ EndColumn TrainLossColumn() {
   return {{"train_loss", "mean training loss of the last 10 steps"},
           [](Measurement& training) { return Cell(training.trainer.recent_loss()); }};
 }
+EndColumn EarlyLossColumn() {
+  return {{"early_loss", "validation loss at the first of --validations; inf when diverged before"},
+          [](Measurement& training) { return Cell(training.early_loss); }};
+}
 EndColumn ValidLossColumn() {
   return {{"valid_loss", "validation loss at the end; inf when diverged"},
           [](Measurement& training) { return Cell(training.FinalLoss()); }};
@@ -253,6 +290,14 @@ ProbeSpec Curves(const std::string& unit) {
                         "mean training loss since the last record, " + unit +
                             "; at step 0 the validation loss"}}}},
           .make = make};
+}
+
+ProbeSpec Validations(const std::string& unit) {
+  return {.tables = {{"validations",
+                      {{"step", "steps taken"},
+                       {"tokens", "tokens or examples seen"},
+                       {"valid_loss", "validation loss, " + unit}}}},
+          .make = Maker<ValidationProbe>()};
 }
 
 ProbeSpec ResidualStream() {

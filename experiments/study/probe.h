@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <limits>
 #include <memory>
 #include <optional>
 #include <string>
@@ -30,6 +31,9 @@ class Measurement {
   Trainer& trainer;
   TrainingRows rows;
   double start_loss = 0;  // validation loss before the first step
+  // That of the first of --validations; infinite if the training did not reach it, NaN if no probe
+  // measured it.
+  double early_loss = std::numeric_limits<double>::quiet_NaN();
 
   // Returns the validation with the current weights.
   const LossSum& Validation();
@@ -81,6 +85,7 @@ EndColumn StepsColumn();
 EndColumn ParametersColumn();
 EndColumn StartLossColumn();
 EndColumn TrainLossColumn();
+EndColumn EarlyLossColumn();  // Measurement::early_loss; the probe `validations` must come before
 EndColumn ValidLossColumn();
 EndColumn ZeroShotColumn();
 EndColumn ChanceLossColumn();  // of a model that gives every answer the same probability
@@ -89,6 +94,10 @@ EndColumn ChanceLossColumn();  // of a model that gives every answer the same pr
 ProbeSpec EndOfTraining(std::string table, std::vector<EndColumn> columns);
 // Returns the probe of the table `curves`: the training loss in `unit` with at least --records points.
 ProbeSpec Curves(const std::string& unit);
+inline constexpr int kMostValidations = 32;
+// Returns the probe of the table `validations`: the validation loss, in `unit`, before the training, at its
+// end, and after a half, a quarter, ... of its steps, --validations of them.
+ProbeSpec Validations(const std::string& unit);
 // Returns the probe of the table `features`: magnitudes of the residual stream after each block, on the
 // first batch of validation.
 ProbeSpec ResidualStream();

@@ -338,6 +338,7 @@ Named<EndColumn> EndColumnsOf(const Functions& functions) {
                            TrainLossColumn,
                            ValidLossColumn,
                            ZeroShotColumn,
+                           EarlyLossColumn,
                            ChanceLossColumn}) {
     EndColumn column = make();
     columns.emplace(column.column.name, std::move(column));
@@ -362,11 +363,14 @@ MeasuredTable ReadTable(Node& node) {
 
 ProbeSpec ReadProbe(Node& node, const Functions& functions) {
   Named<ProbeSpec> probes = functions.probes;
-  const bool curves = node.Text("measure") == "curves";
-  probes.emplace("curves", Curves(curves ? node.Text("unit", "nats") : ""));
+  const std::string measure = node.Text("measure");
+  const bool losses = measure == "curves" || measure == "validations";
+  const std::string unit = losses ? node.Text("unit", "nats") : "";
+  probes.emplace("curves", Curves(unit));
+  probes.emplace("validations", Validations(unit));
   probes.emplace("residual-stream", ResidualStream());
   probes.emplace("quantized-operands", QuantizedOperands());
-  const bool end = node.Text("measure") == "end-of-training";
+  const bool end = measure == "end-of-training";
   probes.emplace(
       "end-of-training",
       end ? EndOfTraining(node.Text("table"), ReadEndColumns(node, functions)) : ProbeSpec());

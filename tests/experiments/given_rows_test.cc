@@ -155,9 +155,10 @@ TEST(GivenRows, OnlyExperimentsWhoseTrialsAreTrainingsTakeThem) {
                 }),
                 testing::StartsWith(experiment.name + " does not take --rows: "));
   }
-  EXPECT_EQ(takers,
-            "moment-formats switchback-accuracy fp8-interventions loss-spikes loss-scaling "
-            "fp8-outliers noise-floor ");
+  EXPECT_EQ(
+      takers,
+      "moment-formats moments-over-tokens switchback-accuracy fp8-interventions loss-spikes loss-scaling "
+      "fp8-outliers noise-floor ");
 }
 
 // Rows of moment-formats that no training made.
