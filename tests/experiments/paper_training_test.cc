@@ -182,7 +182,7 @@ constexpr OptionValue kOptions[] = {
 };
 
 TEST(PaperTraining, EveryStudyAndPresetPrintsAnOptionThatDiffersAndNoneThatIsEqual) {
-  ASSERT_EQ(Trainings().size(), 8u);
+  ASSERT_EQ(Trainings().size(), 9u);
   size_t equal = 0, differ = 0;
   for (const Experiment* const experiment : Trainings()) {
     const bool switchback = experiment->reproduces.find("[SwitchBack]") != std::string::npos;

@@ -675,7 +675,7 @@ TEST(StudyFile, RefusesWhatItDoesNotKnow) {
             "made-up.toml:88: sidee: is no key here; did you mean side?");
   EXPECT_EQ(ErrorWith("measure = \"curves\"", "measure = \"curvs\""),
             "made-up.toml:66: measure: the name 'curvs' is not one of curves, end-of-training, "
-            "quantized-operands, residual-stream; did you mean curves?");
+            "quantized-operands, residual-stream, validations; did you mean curves?");
   EXPECT_THAT(ErrorWith("\"start_loss\"", "\"strat_loss\""), HasSubstr("did you mean start_loss?"));
   EXPECT_THAT(ErrorWith("peak = \"2e-2\"", "peak = 2e-2"),
               HasSubstr("made-up.toml:35: schedule.peak: expected a text"));
