@@ -1,6 +1,5 @@
 // `numsim pilot`: how many seeds the claims of an experiment need.
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include <memory>
 
@@ -18,14 +17,7 @@ int Pilot(const Experiment& experiment,
           const RunArguments& arguments,
           const CLI::App& sub,
           const Program& program) {
-  experiments::RunOptions options;
-  options.settings = SettingsOf(experiment, arguments, sub);
-  options.out = arguments.out.empty() ? "results/pilot-" + experiment.name : arguments.out;
-  options.resume = arguments.resume;
-  options.save_every = arguments.save_every;
-  options.say = [](const std::string& line) { fmt::print(stderr, "numsim: {}\n", line); };
-  options.progress = isatty(STDERR_FILENO) != 0;
-  options.command = program.command_line;
+  experiments::RunOptions options = OptionsOfRunAside(experiment, arguments, sub, program, "pilot");
   experiments::PilotReport report;
   const auto stopped = RunUntilSignal(options, arguments.grace, [&] {
     report = experiments::Pilot(experiment, options);

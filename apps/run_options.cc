@@ -1,6 +1,7 @@
 #include "apps/run_options.h"
 
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include "apps/command.h"
 #include "experiments/runner/arm_rates.h"
@@ -249,6 +250,23 @@ experiments::Settings SettingsOf(const Experiment& experiment,
                                    arguments.seeds == 0 ? preset_seeds : arguments.seeds,
                                    given,
                                    arguments.until_decided ? arguments.max_seeds : 0);
+}
+
+experiments::RunOptions OptionsOfRunAside(const Experiment& experiment,
+                                          const RunArguments& arguments,
+                                          const CLI::App& sub,
+                                          const Program& program,
+                                          std::string_view word) {
+  experiments::RunOptions options;
+  options.settings = SettingsOf(experiment, arguments, sub);
+  options.out =
+      arguments.out.empty() ? fmt::format("results/{}-{}", word, experiment.name) : arguments.out;
+  options.resume = arguments.resume;
+  options.save_every = arguments.save_every;
+  options.say = [](const std::string& line) { fmt::print(stderr, "numsim: {}\n", line); };
+  options.progress = isatty(STDERR_FILENO) != 0;
+  options.command = program.command_line;
+  return options;
 }
 
 }  // namespace numsim::apps

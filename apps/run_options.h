@@ -5,11 +5,15 @@
 #include <cstdint>
 #include <map>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "experiments/runner/experiment.h"
+#include "experiments/runner/runner.h"
 
 namespace numsim::apps {
+
+struct Program;
 
 struct RunArguments {
   std::string preset = "quick";
@@ -56,6 +60,13 @@ struct TuneArguments {
 void AddTuneOptions(CLI::App* sub,
                     const experiments::Experiment& experiment,
                     TuneArguments& arguments);
+
+// Returns the options of a run whose seeds do not judge. Without --out it goes into results/WORD-NAME.
+experiments::RunOptions OptionsOfRunAside(const experiments::Experiment& experiment,
+                                          const RunArguments& arguments,
+                                          const CLI::App& sub,
+                                          const Program& program,
+                                          std::string_view word);
 
 // Adds the options about trainings made elsewhere (docs/rows.md), which only `numsim run` takes.
 void AddRowsOptions(CLI::App* sub, RunArguments& arguments);

@@ -1,6 +1,5 @@
 // `numsim tune`: chooses the learning rate of each arm on seeds that do not judge.
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include <memory>
 
@@ -19,14 +18,8 @@ int Tune(const Experiment& experiment,
          const TuneArguments& arguments,
          const CLI::App& sub,
          const Program& program) {
-  experiments::RunOptions options;
-  options.settings = SettingsOf(experiment, arguments.run, sub);
-  options.out = arguments.run.out.empty() ? "results/tune-" + experiment.name : arguments.run.out;
-  options.resume = arguments.run.resume;
-  options.save_every = arguments.run.save_every;
-  options.say = [](const std::string& line) { fmt::print(stderr, "numsim: {}\n", line); };
-  options.progress = isatty(STDERR_FILENO) != 0;
-  options.command = program.command_line;
+  experiments::RunOptions options =
+      OptionsOfRunAside(experiment, arguments.run, sub, program, "tune");
   experiments::TuningReport report;
   const auto stopped = RunUntilSignal(options, arguments.run.grace, [&] {
     report = experiments::Tune(experiment, options, SplitList(arguments.grid));

@@ -255,9 +255,7 @@ std::string Notes(const Results& results) {
 }
 
 double Cost(const TrainConfig& config) {
-  const auto width = static_cast<double>(config.model.width);
-  return static_cast<double>(config.model.layers) * width * (width + 64) *
-         static_cast<double>(config.train.batch);
+  return CostPerToken(config.model) * static_cast<double>(config.train.batch);
 }
 
 Functions OwnFunctions() {

@@ -12,6 +12,7 @@
 #include "experiments/claims/claim.h"
 #include "experiments/claims/student_t.h"
 #include "experiments/runner/settings.h"
+#include "experiments/shared/training.h"
 #include "experiments/study/study_file.h"
 #include "numsim/base/error.h"
 #include "numsim/stats/moments.h"
@@ -71,9 +72,7 @@ std::vector<Arm> ArmsOf(const Study& study, const Settings& settings) {
 }
 
 double Cost(const TrainConfig& config) {
-  const auto layers = static_cast<double>(config.model.layers);
-  const auto width = static_cast<double>(config.model.width);
-  return layers * width * (width + 64) * static_cast<double>(config.train.steps);
+  return CostPerToken(config.model) * static_cast<double>(config.train.steps);
 }
 
 // ---- tables
@@ -114,18 +113,15 @@ Differences DifferencesOf(const Frame& runs, const SeedValues& baseline) {
   return found;
 }
 
-double MeanOfAll(const std::vector<double>& values) {
-  double sum = 0;
-  for (const double x : values) sum += x;
-  return sum / static_cast<double>(values.size());
+Moments MomentsOf(const std::vector<double>& values) {
+  Moments moments;
+  for (const double x : values) moments.Add(x);
+  return moments;
 }
 
 // Returns the standard deviation; NaN for fewer than two values.
 double Deviation(const std::vector<double>& values) {
-  const double mean = MeanOfAll(values);
-  double squares = 0;
-  for (const double x : values) squares += (x - mean) * (x - mean);
-  return std::sqrt(squares / (static_cast<double>(values.size()) - 1));
+  return std::sqrt(MomentsOf(values).Variance());
 }
 
 // A record of the spread of training losses.
@@ -170,14 +166,14 @@ Row FloorRow(const Frame& runs, const Frame& baselines, const Frame& curves, con
   const SeedValues baseline = baselines.OverSeeds("valid_loss");
   const Differences differences = DifferencesOf(runs, baseline);
   SeedValues means;
-  for (const auto& [seed, values] : differences.of_seed) means[seed] = MeanOfAll(values);
+  for (const auto& [seed, values] : differences.of_seed) means[seed] = MomentsOf(values).Mean();
   std::vector<double> magnitudes, losses;
   for (const double x : differences.all) magnitudes.push_back(std::fabs(x));
   for (const auto& [seed, loss] : baseline) losses.push_back(loss);
   const auto quantile = [&](double q) {
     return magnitudes.empty() ? NAN : Quantile(magnitudes, q);
   };
-  const double deviation = differences.all.size() < 2 ? NAN : Deviation(differences.all);
+  const double deviation = Deviation(differences.all);
   Row row = {baseline.size(), differences.all.size(), differences.lost};
   Append({MeanOf(means)}, row);
   for (const double x : {deviation,
@@ -185,7 +181,7 @@ Row FloorRow(const Frame& runs, const Frame& baselines, const Frame& curves, con
                          quantile(0.95),
                          quantile(1),
                          PartedAt(SpreadOf(curves, without)),
-                         losses.size() < 2 ? NAN : Deviation(losses),
+                         Deviation(losses),
                          CarriedMargin(deviation, 5),
                          CarriedMargin(deviation, 10)}) {
     row.emplace_back(x);

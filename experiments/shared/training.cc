@@ -65,6 +65,12 @@ void SetSize(const ModelSize& size, ModelConfig& model) {
   model.heads = size.width % kHeadWidth == 0 ? size.width / kHeadWidth : 1;
 }
 
+double CostPerToken(const ModelConfig& model) {
+  constexpr double kAttention = 64;  // as wide as the context of most studies
+  const auto width = static_cast<double>(model.width);
+  return static_cast<double>(model.layers) * width * (width + kAttention);
+}
+
 std::string TrainingScaleText(const Settings& settings, const Tables&) {
   std::string text;
   const auto add = [&](const char* option, const char* format) {

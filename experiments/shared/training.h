@@ -41,6 +41,9 @@ std::string Text(const ModelSize& size);
 // there is one head.
 void SetSize(const ModelSize& size, ModelConfig& model);
 
+// Returns a number in proportion to the arithmetic that a token needs: of matrices, and of attention.
+double CostPerToken(const ModelConfig& model);
+
 // Returns the scale of a training as text, for Experiment::scale: "2 layers, width 64, 300 steps".
 // Options that the experiment does not declare are left out.
 std::string TrainingScaleText(const Settings& settings, const Tables& tables = {});

@@ -32,9 +32,7 @@ Keys Computed(const Settings& settings, const Arm& arm) {
 }
 
 double Cost(const TrainConfig& config) {
-  const auto layers = static_cast<double>(config.model.layers);
-  const auto width = static_cast<double>(config.model.width);
-  return 10 + layers * width * (width + 64) * static_cast<double>(config.train.steps);
+  return 10 + CostPerToken(config.model) * static_cast<double>(config.train.steps);
 }
 
 // ---- trials that train nothing
