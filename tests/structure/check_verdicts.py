@@ -14,9 +14,10 @@ it. The verdict is that of `numsim claims`; with "in `RUN`" before the colon, th
 experiments/published/RUN. A group says "exploratory" if and only if its claims are. Tables between the
 comments of experiments/published are left to the test of published runs.
 
-The scale of each verdict stands in the same parentheses, or in the same cell of a table: "mechanism", or
-the word with parameters and tokens, "toy, 0.14 M / 1.6 M tokens" (docs/verdicts.md). Exact arithmetic
-holds at every size, and what is not tested has none: these verdicts need no scale.
+The scale of each verdict stands in its group: "mechanism", or the word with parameters and tokens,
+"toy, 0.14 M / 1.6 M tokens" (docs/verdicts.md). A last group of scales alone is that of all groups of the
+parentheses that have none of their own. Exact arithmetic holds at every size, and what is not tested has
+none: these verdicts need no scale.
 
 Pages about results use the words supported, contradicted, inconclusive and refuted in no other way.
 """
@@ -130,16 +131,6 @@ def parenthesis_around(text, place):
     return None
 
 
-def cell_around(text, place):
-    """The cell of a table that holds `place`; "" outside of tables."""
-    begin = text.rfind("\n", 0, place) + 1
-    line = text[begin:text.find("\n", place)].replace("\\|", "  ")
-    if not line.startswith("|"):
-        return ""
-    left, right = line.rfind("|", 0, place - begin), line.find("|", place - begin)
-    return line[left + 1:right if right >= 0 else len(line)]
-
-
 def rows_of_group(group, published):
     """The published rows that a group quotes, and its problems."""
     group = SCALE.sub("", group)
@@ -177,14 +168,24 @@ def rows_of_group(group, published):
     return rows, problems
 
 
-def problems_of_scales(rows, parenthesis, cell):
-    """Each scale has to be there, and none that no verdict has."""
-    there = set(SCALE.findall(parenthesis + " | " + cell))
-    needed = {scale_of(row) for row in rows} - {""}
-    for row in rows:
-        if scale_of(row) not in there | {""}:
-            yield f"{row['claim'].split('/')[1]}: the scale of its verdict is missing: {scale_of(row)}"
-    for scale in sorted(set(SCALE.findall(parenthesis)) - needed):
+def problems_of_scales(groups):
+    """Each verdict has its scale, and no scale stands where no verdict has it. `groups` are pairs of a
+    group's text and the published rows that it quotes."""
+    scales_alone = lambda group: SCALE.search(group) and not re.search(r"\w|`", SCALE.sub("", group).replace("and", ""))
+    shared = set()
+    if len(groups) > 1 and scales_alone(groups[-1][0]):
+        shared = set(SCALE.findall(groups.pop()[0]))
+    unused = set(shared)
+    for group, rows in groups:
+        own = set(SCALE.findall(group))
+        needed = {scale_of(row) for row in rows} - {""}
+        unused -= needed if not own else set()
+        for row in rows:
+            if scale_of(row) not in (own or shared) | {""}:
+                yield f"{row['claim'].split('/')[1]}: the scale of its verdict is missing: {scale_of(row)}"
+        for scale in sorted(own - needed):
+            yield f"'{scale}' is the scale of none of the verdicts of its group"
+    for scale in sorted(unused):
         yield f"'{scale}' is the scale of none of these verdicts"
 
 
@@ -207,10 +208,10 @@ def problems_of_page(text, published, is_result_page):
         quoted = []
         for group in parenthesis.split(";"):
             rows, problems = rows_of_group(group.strip(), published)
-            quoted += rows
+            quoted.append((group, rows))
             for problem in problems:
                 yield line_of(match.start()), problem
-        for problem in problems_of_scales(quoted, parenthesis, cell_around(text, match.start())):
+        for problem in problems_of_scales(quoted):
             yield line_of(match.start()), problem
     if not is_result_page:
         return
@@ -242,6 +243,14 @@ EDITS = (
     ("README.md", r"`not tested`", "`supported`"),
     ("README.md", r"exploratory `", "`"),
     ("README.md", r"toy, [\d.]+ M", "toy, 999 M"),
+    # A scale that stands elsewhere in the cell of a table, or in another group, is not that of the verdict.
+    ("README.md", r"(\(`delayed-costs-loss`[^)]*), toy, [^)]*tokens\)([^|]*)\|",
+     r"\1)\2 Toy, 0.87 M / 77 k tokens: toy, 0.87 M / 77 k tokens. |"),
+    ("README.md", r"(\(`drowns-dw-int8`[^)]*), mechanism\)([^|]*)\|", r"\1)\2 All of it: mechanism. |"),
+    ("docs/results/stability.md",
+     r"\(`size-beta2-removes`([^)]*)`inconclusive`, (toy, [^)]*)\)",
+     r"(`size-beta2-removes`\1`inconclusive`; exploratory `curvature-predicts-better`: `supported`, "
+     r"toy, 18 k / 77 k tokens and \2)"),
     ("docs/results/stability.md", r", toy, [^)]*tokens\)", ")"),
     ("docs/results/fp8-training.md", r"`contradicted`, toy, ", "`contradicted`, paper scale, "),
     ("README.md", r"\(`naive-threshold`", "(`naive-treshold`"),
