@@ -78,6 +78,22 @@ TEST_F(PredictionClaims, RmsSpikesPrecedeByOneToEightSteps) {
   }
 }
 
+// One of six loss spikes per seed follows an RMS spike: more than by chance, and far fewer than the paper's 28 of
+// 30.
+TEST_F(PredictionClaims, SomeAndMostAreTwoClaims) {
+  for (const auto& [preceded, most] : {std::pair{1, "contradicted"}, std::pair{5, "supported"}}) {
+    SetOptions({});
+    for (int seed = 0; seed < 10; ++seed) {
+      Steps before = Before(seed);
+      before.resize(preceded);
+      AddSpikes(Steady(), seed, kPatches, before);
+    }
+    EXPECT_EQ(VerdictOf("rms-precedes-loss"), "supported") << preceded;
+    EXPECT_EQ(VerdictOf("rms-precedes-most-loss"), most) << preceded;
+    EXPECT_NEAR(EstimateOf("rms-precedes-most-loss"), preceded / 6., 0.1);
+  }
+}
+
 // Events in every eighth step precede everything, also by chance.
 TEST_F(PredictionClaims, APredictorThatAlwaysFiresPredictsNothing) {
   Steps always;
@@ -104,6 +120,7 @@ TEST_F(PredictionClaims, SeedsThatDisagreeAreInconclusive) {
 TEST_F(PredictionClaims, NeedTenLossSpikes) {
   SetOptions(kEarlyChange);
   const char* const names[] = {"rms-precedes-loss",
+                               "rms-precedes-most-loss",
                                "rms-precedes-loss-on-new-data",
                                "patches-predict-better",
                                "curvature-predicts-better"};
