@@ -144,6 +144,21 @@ Evidence MergedInFp8(const Results& /*results*/) {
   return evidence;
 }
 
+// Returns whether one of the recipes has a step that a claim counts: 0 steps have no ratio to 0.
+bool AnyStepCounts(const Frame& runs,
+                   const ClaimRow& claim,
+                   const std::vector<ArmContrast>& contrasts) {
+  bool any = false;
+  for (const ArmContrast& arms : contrasts) {
+    for (const auto& [arm, weight] : arms) {
+      runs.Where("recipe", arm[kRecipe]).ForEach([&](const Frame& run) {
+        any = any || claim.outcome(run) > 0;
+      });
+    }
+  }
+  return any;
+}
+
 }  // namespace
 
 double FinalLossOf(const Frame& run) {
@@ -172,6 +187,9 @@ Evidence Compare(const Results& results,
   evidence.parameters = runs.Number("parameters");
   // The size of an outlier stands in the name of its contrast.
   evidence.outcomes = OutcomesOf(runs, {"plant", "recipe"}, claim.outcome);
+  if (claim.kind == ClaimKind::kRatio && !AnyStepCounts(runs, claim, contrasts)) {
+    return LeftOutBecause("no step of either recipe is of that kind");
+  }
   return evidence;
 }
 

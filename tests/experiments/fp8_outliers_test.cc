@@ -444,7 +444,7 @@ TEST_F(Fp8OutliersClaims, AreContradictedWhereItIsNot) {
   Gap("once:1e6", "w3-bf16", 0.5);
   Gap("once:1e6", "smooth", 0.5);
   EXPECT_EQ(VerdictOf("once-spares-bf16"), "contradicted");
-  EXPECT_EQ(VerdictOf("outlier-saturates-delayed"), "contradicted");
+  EXPECT_EQ(VerdictOf("outlier-saturates-delayed"), "not tested") << "0 steps to 0 is no ratio";
   EXPECT_EQ(VerdictOf("delayed-costs-loss"), "contradicted");
   EXPECT_EQ(VerdictOf("w3-in-bf16-restores"), "contradicted");
   EXPECT_EQ(VerdictOf("smooth-restores"), "contradicted");
@@ -472,6 +472,38 @@ TEST_F(Fp8OutliersClaims, OneSizeOfAnOutlierIsOneClaim) {
   EXPECT_EQ(results.VerdictOf("smaller-outlier-costs-loss"), "contradicted");
   EXPECT_EQ(results.VerdictOf("own-recipe-loses-by-one-outlier"), "contradicted");
   EXPECT_EQ(results.VerdictOf("own-recipe-loses-by-repeated-outliers"), "not tested");
+}
+
+// More saturated steps than none in one seed of ten is no evidence, and more than half of the bad steps have to
+// go.
+TEST_F(Fp8OutliersClaims, NumbersOfStepsAreComparedByTheirRatio) {
+  const auto verdict = [&](const char* plant, const char* recipe, const char* name, auto count) {
+    results_.Clear("runs");
+    for (int seed = 0; seed < 10; ++seed) {
+      const auto add = [&](const char* of, int steps) {
+        Run(plant,
+            of,
+            seed,
+            {{"saturated_steps", steps}, {"flushed_steps", steps}, {"bad_steps", steps}});
+      };
+      add(recipe, count(seed).first);
+      add(std::string(recipe) == "te-max" ? "te-current" : "te-max", count(seed).second);
+    }
+    return VerdictOf(name);
+  };
+  const char* const saturates = "outlier-saturates-delayed";
+  const auto once = [&](auto count) { return verdict("once:1e6", "te-max", saturates, count); };
+  EXPECT_EQ(once([](int) { return std::pair(1, 0); }), "supported");
+  EXPECT_EQ(once([](int seed) { return std::pair(seed == 4 ? 9 : 0, 0); }), "inconclusive");
+  EXPECT_EQ(once([](int) { return std::pair(40, 41); }), "inconclusive");
+  EXPECT_EQ(once([](int) { return std::pair(0, 1); }), "contradicted");
+  const char* const prevents = "smooth-prevents-bad-steps";
+  const auto every = [&](auto count) { return verdict("every:1e6", "smooth", prevents, count); };
+  EXPECT_EQ(every([](int) { return std::pair(0, 80); }), "supported");
+  EXPECT_EQ(every([](int) { return std::pair(30, 80); }), "supported");
+  EXPECT_EQ(every([](int) { return std::pair(40, 80); }), "inconclusive");
+  EXPECT_EQ(every([](int) { return std::pair(50, 80); }), "contradicted");
+  EXPECT_EQ(every([](int seed) { return std::pair(seed < 4 ? 80 : 1, 80); }), "inconclusive");
 }
 
 // A growth at which nothing is flushed could not have failed, whatever the losses are.
