@@ -67,6 +67,19 @@ Evidence OutlierAligns(const Results& results) {
   return evidence;
 }
 
+// Without hindsight: the channel that leads at the early record and the one that leads at the end.
+Evidence LeaderAligns(const Results& results) {
+  const Frame points = OfCentre(results, "points");
+  const auto growth = [&](const Frame& run) {
+    const Frame own = points.Where("seed", run.Text("seed"));
+    const Frame early = own.Where("step", run.Number("early_step"));
+    if (!Finished(run) || early.Empty()) return kInfinity;
+    const double late = own.Number(own.Size() - 1, "leading_cos");
+    return std::fabs(late) - std::fabs(early.Number("leading_cos"));
+  };
+  return AgainstNumber(results, results.ArmOf({}), growth, 0);
+}
+
 // Returns the mean sigma'(w2.x) of the outlier channel at the first record, from the early one on, at
 // which its |cos| is halfway between the early record and the end. `points` are those of one run.
 double SlopeHalfway(const Frame& points, double early_step) {
@@ -183,6 +196,7 @@ void AddClaimFunctions(study::Functions& functions) {
                         {"correlation", IfFinished(Correlation)},
                         {"diverged", [](const Frame& run) { return Finished(run) ? 0.0 : 1.0; }}};
   functions.evidence["outlier-aligns"] = OutlierAligns;
+  functions.evidence["leader-aligns"] = LeaderAligns;
   functions.evidence["saturation-comes-first"] = SaturationComesFirst;
   functions.values["weakest-decay"] = [](const Settings& settings) {
     return DecaysAboveZero(settings).front();

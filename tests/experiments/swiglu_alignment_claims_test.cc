@@ -128,6 +128,40 @@ TEST_F(SwigluClaims, SaturationIsJudgedWhenAlignmentIsHalfway) {
   EXPECT_EQ(verdict(0.15), "contradicted");
 }
 
+// |cos| of the leader is -0.3 at the early record, and that of the outlier channel falls.
+TEST_F(SwigluClaims, TheLeaderIsThatOfEachTime) {
+  const auto verdict = [&](double at_the_end) {
+    results_.Clear("runs");
+    results_.Clear("points");
+    for (int seed = 0; seed < 10; ++seed) {
+      Cells run = RunOf(CentreArm(), seed);
+      run["early_step"] = 15;
+      results_.Add("runs", run);
+      const double noise = seed % 2 == 0 ? 0.01 : -0.01;
+      const double records[][3] = {
+          {0, 0.9, 0.9}, {15, 0.9, -0.3}, {300, 0.2, 0.99}, {600, 0.2, at_the_end + noise}};
+      for (const auto& [step, cos, leading] : records) {
+        results_.Add("points",
+                     {{"size", CentreArm()[0]},
+                      {"lr", CentreArm()[1]},
+                      {"weight_decay", CentreArm()[2]},
+                      {"steps", CentreArm()[3]},
+                      {"seed", seed},
+                      {"step", step},
+                      {"cos", cos},
+                      {"leading_cos", leading}});
+      }
+    }
+    return results_.OwnVerdictOf("leader-aligns");
+  };
+  EXPECT_EQ(verdict(0.45), "supported");
+  EXPECT_EQ(verdict(-0.45), "supported");
+  EXPECT_EQ(verdict(0.35), "contradicted");
+  EXPECT_NEAR(results_.ClaimOf("leader-aligns").result.contrasts.at(0).value, 0.05, 1e-12);
+  results_.Clear("points");
+  EXPECT_EQ(results_.VerdictOf("leader-aligns"), "inconclusive") << "no record is no evidence";
+}
+
 TEST_F(SwigluClaims, AxesCompareTheirEnds) {
   Arm none = CentreArm(), weak = none, strong = none, slow = none, fast = none, brief = none;
   none[2] = "0";
