@@ -70,6 +70,15 @@ ForecastQuality JudgeForecast(std::span<const double> maxima,
                               size_t history,
                               size_t first);
 
+// Returns the mean of the last maxima, up to `history` of them; 0 if there are none.
+double MeanOfLast(std::span<const double> maxima, size_t history);
+// Returns the signal over noise, in dB, of values in E4M3 under the scale at which `maximum` becomes the
+// format's largest number; larger values saturate. Infinite without an error, NaN if all values are 0.
+double ScaledSqnr(std::span<const float> values, double maximum);
+
+// The longest history that stands for a moving average.
+inline constexpr size_t kJudgedHistory = 16;
+
 study::ProbeSpec Blocks();
 study::Named<std::function<std::vector<Row>(const Results&)>> DerivedTables();
 study::Named<std::function<Figure(const Results&)>> Figures();

@@ -5,9 +5,14 @@
 #include <limits>
 
 #include "experiments/feature_statistics/feature_statistics.h"
+#include "experiments/shared/special_values.h"
 #include "numsim/base/elementary.h"
 #include "numsim/base/error.h"
 #include "numsim/base/keyword.h"
+#include "numsim/formats/decode.h"
+#include "numsim/formats/named_formats.h"
+#include "numsim/ops/elementwise.h"
+#include "numsim/stats/error_measures.h"
 #include "numsim/stats/moments.h"
 
 namespace numsim::experiments::feature_statistics {
@@ -36,14 +41,25 @@ class MovingMax {
   std::deque<Entry> kept_;  // descending; each entry is larger than all values after it
 };
 
-double MeanOfLast(std::span<const double> values, size_t history) {
-  const auto last = values.last(std::min(history, values.size()));
+}  // namespace
+
+double MeanOfLast(std::span<const double> maxima, size_t history) {
+  const auto last = maxima.last(std::min(history, maxima.size()));
   double sum = 0;
   for (const double value : last) sum += value;
   return last.empty() ? 0 : sum / static_cast<double>(last.size());
 }
 
-}  // namespace
+double ScaledSqnr(std::span<const float> values, double maximum) {
+  static const EncodePlan plan = MakeEncodePlan(kE4M3fn, {}, Overflow::kSaturate);
+  const auto scale = static_cast<float>(maximum / MaxFinite(kE4M3fn));
+  std::vector<float> rounded;
+  rounded.reserve(values.size());
+  for (const float value : values) rounded.push_back(value / scale);
+  RoundTo(plan, MatrixSpan<float>(rounded.data(), 1, rounded.size()));
+  for (float& value : rounded) value *= scale;
+  return MeasureError(values, rounded, kInfinity).SqnrDb();
+}
 
 std::string_view ToString(Forecast forecast) { return KeywordToString(kNames, forecast); }
 

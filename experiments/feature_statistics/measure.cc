@@ -2,11 +2,13 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <limits>
 #include <map>
 #include <utility>
 
 #include "experiments/feature_statistics/feature_statistics.h"
+#include "numsim/quantize/quantize.h"
 #include "numsim/train/trainer.h"
 
 namespace numsim::experiments::feature_statistics {
@@ -35,12 +37,31 @@ constexpr BlockTensor kBlockTensors[] = {
     {"mlp-second-g", ".mlp.down", ".mlp.down", "gradient", true},
 };
 
+// The signal over noise of an operand in E4M3, in dB, summed over steps, by the maximum that its scale has.
+struct ScaledSums {
+  uint64_t compared = 0;  // steps
+  double current = 0;     // the step's own
+  double average = 0;     // the mean of earlier ones
+  double half = 0;        // half of that mean
+};
+
 // A tensor of the model and its maximum at each step so far.
 struct Watched {
   std::string tower;
   size_t block;
   const BlockTensor* tensor;
   std::vector<double> maxima;
+  ScaledSums scaled;
+
+  // Scales an operand by its own maximum and by those of earlier steps. Leaves out what has no scale.
+  void Scale(std::span<const float> values, size_t history) {
+    const double own = AbsmaxOfAll(values), foretold = MeanOfLast(maxima, history);
+    if (!(own > 0 && foretold > 0 && std::isfinite(own) && std::isfinite(foretold))) return;
+    ++scaled.compared;
+    scaled.current += ScaledSqnr(values, own);
+    scaled.average += ScaledSqnr(values, foretold);
+    scaled.half += ScaledSqnr(values, foretold / 2);
+  }
 };
 
 // A tower of transformer blocks; the block "image.blocks.3" is in the tower "image".
@@ -62,7 +83,7 @@ std::vector<Tower> TowersOf(const ModelConfig& model) {
 }
 
 // Collects the measured tensors of all blocks.
-class Watch {
+class Watch final : public PassObserver<float> {
  public:
   explicit Watch(const ModelConfig& model) {
     const bool swiglu = model.kind == ModelKind::kLlama;
@@ -72,7 +93,7 @@ class Watch {
         for (const BlockTensor& tensor : BlockTensors()) {
           const std::string_view behind = swiglu ? tensor.swiglu : tensor.gelu;
           places_[{name + std::string(behind), std::string(tensor.role)}] = watched_.size();
-          watched_.push_back({tower.name, block, &tensor, {}});
+          watched_.push_back({tower.name, block, &tensor, {}, {}});
         }
       }
     }
@@ -102,12 +123,36 @@ class Watch {
     return rows;
   }
 
+  // Begins a step. With a history above 0 its operands are scaled: weights at once, the others when the pass has
+  // them, before they are rounded for storage.
+  void Begin(Trainer& trainer, size_t history) {
+    history_ = history;
+    trainer.Observe(history > 0 ? this : nullptr);
+    if (history == 0) return;
+    ParameterList<float>& parameters = trainer.model().parameters();
+    for (const auto& [place, index] : places_) {
+      const auto& [point, role] = place;
+      if (role == "weight")
+        watched_[index].Scale(parameters.Find(point)->value.View().Span(), history);
+    }
+  }
+  void Tensor(std::string_view point, TensorRole role, MatrixSpan<float> values) override {
+    const char* const name = role == TensorRole::kActivation ? "activation" : "gradient";
+    const auto found = places_.find({std::string(point), name});
+    if (found == places_.end() || !watched_[found->second].tensor->operand) return;
+    watched_[found->second].Scale(values.Span(), history_);
+  }
+
   const std::vector<Watched>& watched() const { return watched_; }
   void Keep(StateArchive& archive) {
-    for (Watched& watched : watched_) archive(watched.maxima);
+    for (Watched& watched : watched_) {
+      ScaledSums& scaled = watched.scaled;
+      archive(watched.maxima, scaled.compared, scaled.current, scaled.average, scaled.half);
+    }
   }
 
  private:
+  size_t history_ = 0;
   std::vector<Watched> watched_;
   std::map<std::pair<std::string, std::string>, size_t> places_;  // by tensor name and role
 };
@@ -134,17 +179,34 @@ Row MaximaRow(const Watched& watched,
           quality.change_95};
 }
 
+// Returns the longest of the histories that are at most kJudgedHistory.
+size_t JudgedHistory(const Settings& settings) {
+  size_t judged = 1;
+  for (const size_t history : HistoriesOf(settings)) {
+    if (history <= kJudgedHistory) judged = history;
+  }
+  return judged;
+}
+
 class BlockProbe final : public study::Probe {
  public:
-  explicit BlockProbe(const Measurement& training) : watch_(training.trainer.config().model) {}
+  explicit BlockProbe(const Measurement& training)
+      : watch_(training.trainer.config().model),
+        every_(static_cast<uint64_t>(
+            training.settings.GetInteger("every", 1, std::numeric_limits<int32_t>::max()))),
+        history_(JudgedHistory(training.settings)) {}
+
+  void Before(Measurement& training) override {
+    Trainer& trainer = training.trainer;
+    const bool judged = step_ >= trainer.config().schedule.warmup && step_ % every_ == 0;
+    watch_.Begin(trainer, judged ? history_ : 0);
+  }
 
   void After(Measurement& training) override {
     Trainer& trainer = training.trainer;
     const std::vector<Row> features = watch_.Take(trainer.telemetry().Of("tensors"));
-    const auto every = static_cast<uint64_t>(
-        training.settings.GetInteger("every", 1, std::numeric_limits<int32_t>::max()));
     const uint64_t step = step_++;
-    if (step % every != 0 && trainer.status() == TrainStatus::kRunning) return;
+    if (step % every_ != 0 && trainer.status() == TrainStatus::kRunning) return;
     for (const Row& cells : features) training.rows.Add("features", cells);
   }
 
@@ -161,6 +223,9 @@ class BlockProbe final : public study::Probe {
         }
       }
     }
+    for (const Watched& watched : watch_.watched()) {
+      if (watched.tensor->operand) training.rows.Add("scaled", ScaledRow(watched));
+    }
     const Trainer& trainer = training.trainer;
     training.rows.Add("final",
                       {ToString(trainer.status()),
@@ -172,8 +237,23 @@ class BlockProbe final : public study::Probe {
   void Keep(StateArchive& archive) override { archive(watch_, step_); }
 
  private:
+  // Returns a row of `scaled` without the key of the training.
+  Row ScaledRow(const Watched& watched) const {
+    const ScaledSums& sums = watched.scaled;
+    const auto steps = static_cast<double>(sums.compared);
+    return {watched.tower,
+            watched.block,
+            std::string(watched.tensor->name),
+            uint64_t{history_},
+            sums.compared,
+            sums.current / steps,
+            sums.average / steps,
+            sums.half / steps};
+  }
+
   Watch watch_;
-  uint64_t step_ = 0;
+  uint64_t every_ = 1, step_ = 0;
+  size_t history_ = 1;
 };
 
 }  // namespace
@@ -207,6 +287,16 @@ study::ProbeSpec Blocks() {
                    {"largest_excess", "largest ratio of a maximum to its forecast"},
                    {"change_median", "median of |log2(maximum / forecast)|"},
                    {"change_95", "95 % quantile of |log2(maximum / forecast)|"}}},
+                 {"scaled",
+                  {tower,
+                   block,
+                   tensor,
+                   {"history", "number of previous steps in the history"},
+                   {"compared", "number of records after the warm-up that have a scale"},
+                   {"current",
+                    "mean signal over noise of the operand in E4M3, in dB, scaled by its maximum"},
+                   {"average", "the same, scaled by the mean of the history's maxima"},
+                   {"half", "the same, scaled by half of that mean"}}},
                  {"final",
                   {{"status", "finished or diverged"},
                    {"steps", "steps taken"},

@@ -5,8 +5,11 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <cmath>
 #include <map>
 #include <set>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -97,6 +100,20 @@ Tables Train(const Settings& settings, const std::string& scale) {
   return tables;
 }
 
+// Returns the signal over noise in dB of values in E4M3: eight numbers per power of 2 from 2^-6 on, steps of 2^-9 below,
+// 448 at most.
+double NaiveSqnr(std::span<const float> values, double maximum) {
+  double signal = 0, noise = 0;
+  for (const float value : values) {
+    const double x = std::abs(value) * 448 / maximum;
+    const double step = std::exp2(std::max(std::floor(std::log2(std::max(x, 1e-9))), -6.0) - 3);
+    const double rounded = std::min(std::nearbyint(x / step) * step, 448.0);
+    signal += x * x;
+    noise += (rounded - x) * (rounded - x);
+  }
+  return 10 * std::log10(signal / noise);
+}
+
 // mean_abs and max_abs of a tensor of block 1, by step.
 std::map<std::string, std::pair<double, double>> RecordsOf(const Table& features,
                                                            const std::string& tower,
@@ -163,6 +180,49 @@ TEST(FeatureRun, HasARowForEachStepAndTensorOnAnyNumberOfThreads) {
     }
   }
   EXPECT_EQ(seen.size(), tensors);
+}
+
+// Of the weights, which the trainer has before each step: the signal over noise is computed element by element from
+// the nearest numbers of E4M3, with scales from the maxima of the steps before.
+TEST(FeatureTraining, ScalesOperandsByTheirMaximaAndByThoseBefore) {
+  const Settings settings = SettingsWith({{"every", "1"}, {"storage", "fp32"}});
+  const Tables tables = Train(settings, "none");
+  const Frame scaled = tables.at("scaled");
+  EXPECT_EQ(scaled.Size(), 2 * 2 * 6u) << "six operands of two blocks of two towers";
+  const Frame row = scaled.Where("tower", std::string("text"))
+                        .Where("block", std::string("1"))
+                        .Where("tensor", std::string("mlp-first-w"));
+  ASSERT_EQ(row.Size(), 1u);
+  EXPECT_EQ(row.Number("history"), 2);
+  EXPECT_EQ(row.Number("compared"), 4) << "6 steps, 2 of them warm-up";
+  Trainer trainer(ConfigOf(settings, {"2x16", "none"}),
+                  OpenData(ConfigOf(settings, {"2x16", "none"}).data));
+  std::vector<double> maxima;
+  double current = 0, average = 0, half = 0;
+  for (int step = 0; step < 6; ++step) {
+    const auto weights = trainer.model().parameters().Find("text.blocks.1.mlp.up.weight")->value;
+    const std::span<const float> values = weights.View().Span();
+    double own = 0;
+    for (const float value : values) own = std::max(own, std::abs(static_cast<double>(value)));
+    if (step >= 2) {
+      const double mean = (maxima[step - 1] + maxima[step - 2]) / 2;
+      current += NaiveSqnr(values, own) / 4;
+      average += NaiveSqnr(values, mean) / 4;
+      half += NaiveSqnr(values, mean / 2) / 4;
+    }
+    maxima.push_back(own);
+    trainer.Step();
+  }
+  EXPECT_NEAR(row.Number("current"), current, 1e-2);
+  EXPECT_NEAR(row.Number("average"), average, 1e-2);
+  EXPECT_NEAR(row.Number("half"), half, 1e-2);
+  EXPECT_GT(current, 25);
+  EXPECT_GT(current - half, 1);
+  // All operands have numbers that such a format gives.
+  scaled.ForEach([](const Frame& one) {
+    EXPECT_TRUE(one.Number("current") > 20 && one.Number("current") < 45) << one.Text("tensor");
+    EXPECT_LT(one.Number("half"), one.Number("current")) << one.Text("tensor");
+  });
 }
 
 // Blocks are the identity at first: no gradient reaches the weights of a branch.
