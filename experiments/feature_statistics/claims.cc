@@ -104,7 +104,7 @@ double JudgedHistory(const Frame& table) {
   return history;
 }
 
-// What a moving average of the maxima loses of the signal over noise, in dB, in place of the step's own maximum.
+// The signal over noise, in dB, that an operand loses if a moving average of maxima takes the place of its own.
 // The control is half of the average.
 Evidence MovingAverageEvidence(const Results& results, const Group& group) {
   if (!results.tables.contains(kScaled)) {
