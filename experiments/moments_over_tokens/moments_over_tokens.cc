@@ -82,11 +82,11 @@ Figure DrawGaps(const Results& results) {
   for (const Frame& of_epsilon : gaps.By({"epsilon"})) {
     Panel& panel = figure.panels.emplace_back();
     panel.title = "epsilon " + of_epsilon.Text("epsilon");
-    panel.x = {.label = "tokens seen", .log10 = true};
+    panel.x = {.label = "million tokens seen", .log10 = true};
     panel.y = {.label = "gap, nats per token"};
     for (const Frame& arm : of_epsilon.By({"moments"})) {
       Series series{.label = arm.Text("moments"), .style = static_cast<int>(panel.series.size())};
-      series.x = arm.Numbers("tokens");
+      for (const double tokens : arm.Numbers("tokens")) series.x.push_back(tokens / 1e6);
       series.y = arm.Numbers("gap");
       series.low = arm.Numbers("gap_low");
       series.high = arm.Numbers("gap_high");

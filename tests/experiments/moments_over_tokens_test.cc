@@ -134,15 +134,15 @@ TEST_F(MomentsOverTokensTables, GapsArePairedBySeedAtEqualTokens) {
 
 TEST_F(MomentsOverTokensTables, AGapThatClosesFailsEarlyAlone) {
   TrainAll(0.3, 0);
-  EXPECT_EQ(results_.VerdictOf("v-e4m3-fails"), "contradicted");
-  EXPECT_EQ(results_.VerdictOf("v-e4m3-fails-early"), "supported");
+  EXPECT_EQ(results_.VerdictOf("late-v-e4m3-fails"), "contradicted");
+  EXPECT_EQ(results_.VerdictOf("early-v-e4m3-fails"), "supported");
   EXPECT_EQ(results_.VerdictOf("gap-closes-at-1e-5"), "supported");
 }
 
 TEST_F(MomentsOverTokensTables, AGapThatStaysFailsAtTheEnd) {
   TrainAll(0.3, 0.3);
-  EXPECT_EQ(results_.VerdictOf("v-e4m3-fails"), "supported");
-  EXPECT_EQ(results_.VerdictOf("v-e4m3-fails-early"), "supported");
+  EXPECT_EQ(results_.VerdictOf("late-v-e4m3-fails"), "supported");
+  EXPECT_EQ(results_.VerdictOf("early-v-e4m3-fails"), "supported");
   EXPECT_EQ(results_.VerdictOf("gap-closes-at-1e-5"), "contradicted");
 }
 
@@ -151,8 +151,8 @@ TEST_F(MomentsOverTokensTables, ATrainingThatDivergedCountsAsNoBetterThanAtItsSt
     Train("fp32", seed, {5, 4, 3});
     Train("e4m3fn/e4m3fn", seed, {});
   }
-  const JudgedClaim late = results_.ClaimOf("v-e4m3-fails");
-  EXPECT_EQ(results_.VerdictOf("v-e4m3-fails"), "supported");
+  const JudgedClaim late = results_.ClaimOf("late-v-e4m3-fails");
+  EXPECT_EQ(results_.VerdictOf("late-v-e4m3-fails"), "supported");
   EXPECT_EQ(late.result.contrasts.front().value, 7 - 3);
 }
 
