@@ -7,7 +7,6 @@
 
 #include "libnumsim/python/src/bindings.h"
 #include "numsim/config/config.h"
-#include "numsim/config/fork.h"
 #include "numsim/data/source.h"
 #include "numsim/models/model.h"
 #include "numsim/random/streams.h"
@@ -222,7 +221,6 @@ void BindConfig(nb::module_& m) {
           },
           nb::arg("overrides"))
       .def_prop_ro("toml", &WriteTrainConfig)
-      .def_prop_ro("baseline", &BaselineOf)
       // (name, value as TOML, meaning) of every key.
       .def_prop_ro("keys",
                    [](const TrainConfig& config) {

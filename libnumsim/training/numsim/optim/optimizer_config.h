@@ -69,7 +69,7 @@ struct OptimizerConfig {
   StableOptions stable;
   MomentFormat m, v;  // storage formats of the first and second moments; default fp32
   MomentFilter moment_filter = MomentFilter::kMatrices;
-  size_t moment_minimum = 0;  // tensors with fewer elements store their moments in fp32
+  size_t moment_minimum = 0;         // tensors with fewer elements store their moments in fp32
   std::string moment_tensors = "*";  // pattern of names; other tensors store their moments in fp32
   // If true, the update and its RMS are computed from the moments as read back from storage; if
   // false, from the new moments before they are stored. Lion ignores it: its direction uses only

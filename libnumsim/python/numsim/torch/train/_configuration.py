@@ -50,12 +50,18 @@ def seed_of(config: _core.TrainConfig) -> int:
 
 
 def fork_of(config: _core.TrainConfig) -> SimpleNamespace:
-    """Returns the fork of a configuration: its steps (0: there is none), and whether the baseline has
-    other linear layers (other_linear)."""
+    """Returns the fork of a configuration: its steps (0: there is none), whether the baseline has
+    other linear layers (other_linear), and the baseline's configuration (baseline)."""
     keys = keys_of(config)
     before = keys.get("fork.before", [])
     other_linear = any(key.startswith("linear.") for key in before)
-    return SimpleNamespace(steps=keys.get("fork.steps", 0), other_linear=other_linear)
+    left_out = ("fork.", "linear.") if other_linear else ("fork.",)
+    kept = [f"{name}={toml}" for name, toml, _ in config.keys if not name.startswith(left_out)]
+    return SimpleNamespace(
+        steps=keys.get("fork.steps", 0),
+        other_linear=other_linear,
+        baseline=_core.TrainConfig.of_keys([*kept, *before]),
+    )
 
 
 def require_supported(config: _core.TrainConfig) -> None:
