@@ -274,7 +274,9 @@ ProbeSpec EndOfTraining(std::string table, std::vector<EndColumn> columns) {
   MeasuredTable measured{.name = table, .columns = {}};
   for (const EndColumn& column : columns) measured.columns.push_back(column.column);
   return {.tables = {measured},
-          .make = [=](const Measurement&) { return std::make_unique<EndProbe>(table, columns); }};
+          .make = [table = std::move(table), columns = std::move(columns)](const Measurement&) {
+            return std::make_unique<EndProbe>(table, columns);
+          }};
 }
 
 ProbeSpec Curves(const std::string& unit) {

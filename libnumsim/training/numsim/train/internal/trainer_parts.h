@@ -21,8 +21,8 @@ struct Trainer::Parts {
   void Begin(const TrainConfig& of);
   void BeginModel(const TrainConfig& of);
   void BeginOptimizer();
-  // Does so unless they are those of this side of the fork already.
-  void BeginAt(bool forked);
+  // Does so unless they are those of this side of the fork already; true: behind it.
+  void BeginAt(bool side);
   // Returns true if the next step is the first after the fork.
   bool ForkIsDue() const;
   // Goes on with model and optimiser of `whole` from the state of the baseline.
