@@ -78,15 +78,15 @@ class ValidationProbe final : public Probe {
  public:
   void Begin(Measurement& training) override { Add(training, training.start_loss); }
   void After(Measurement& training) override {
-    const Trainer& trainer = training.trainer;
+    const uint64_t steps = training.trainer.steps_taken();
+    const bool taken = std::exchange(steps_, steps) != steps;  // not with an infinite gradient
     const int64_t validations = training.settings.GetInteger("validations", 1, kMostValidations);
-    if (IsDoubling(trainer.steps_taken(), trainer.config().train.steps, validations)) {
-      Add(training, training.Loss());
-      if (!std::isfinite(early_loss_)) early_loss_ = training.Loss();
-    }
+    if (!taken || !IsDoubling(steps, training.trainer.config().train.steps, validations)) return;
+    Add(training, training.Loss());
+    if (!std::isfinite(early_loss_)) early_loss_ = training.Loss();
   }
   void End(Measurement& training) override { training.early_loss = early_loss_; }
-  void Keep(StateArchive& archive) override { archive(early_loss_); }
+  void Keep(StateArchive& archive) override { archive(steps_, early_loss_); }
 
  private:
   static void Add(Measurement& training, double loss) {
@@ -94,6 +94,7 @@ class ValidationProbe final : public Probe {
     training.rows.Add("validations", {steps, steps * training.trainer.tokens_per_step(), loss});
   }
 
+  uint64_t steps_ = 0;
   double early_loss_ = kInfinity;
 };
 

@@ -84,6 +84,17 @@ TEST(MomentsOverTokens, ValidatesAtTheEndsOfShorterTrainings) {
   EXPECT_NE(losses.at("10"), losses.at("20"));
 }
 
+// A step with an infinite gradient is not taken: the training ends, and is not validated again.
+TEST(MomentsOverTokens, ValidatesOnceBeforeAStepThatIsNotTaken) {
+  const Rows rows = RowsOf({{"steps", "20"},
+                            {"validations", "3"},
+                            {"keys", "stress.burst_tensor=head.weight;stress.burst_step=5"}});
+  std::vector<std::string> steps;
+  for (const Row& row : rows.at("validations")) steps.push_back(row[row.size() - 3].Text());
+  EXPECT_THAT(steps, ElementsAre("0", "5"));
+  EXPECT_EQ(rows.at("final").back().back().Text(), "inf");
+}
+
 class MomentsOverTokensTables : public ::testing::Test {
  protected:
   // `losses` after 16, 32 and 64 tokens.
