@@ -121,6 +121,11 @@ def test_forks_are_those_of_the_library(in_both, tmp_path):
     assert distance(torchs, rows(tmp_path / "scratch")) > 1e-3
 
 
+def test_the_baseline_of_a_fork_knows_the_data(in_both):
+    fork = [*FORK, 'fork.before=["schedule.peak=0.002"]']
+    assert distance(*in_both([*VIT, "data.classes=7", "model.patch=7", *fork])) < 5e-7
+
+
 def tensors_of(file):
     """The header of a safetensors file without its metadata, and the bytes of its tensors."""
     data = file.read_bytes()

@@ -37,6 +37,11 @@ class HeldData {
   }
 
   const TrainConfig& config() const { return config_; }
+  // Returns another configuration with what follows from these data.
+  TrainConfig Fitted(TrainConfig other) const {
+    FitToData(other, data_->shape());
+    return other;
+  }
   const std::shared_ptr<const DataSource>& source() const { return data_; }
 
   // Batch `index` of the training: of part p of step s, index = s * train.accumulate + p.
@@ -320,6 +325,7 @@ void BindTraining(nb::module_& m) {
   nb::class_<HeldData>(m, "TrainData")
       .def(nb::init<const TrainConfig&>(), nb::arg("config"))
       .def_prop_ro("config", &HeldData::config)  // after it was fitted to the data
+      .def("fitted", &HeldData::Fitted, nb::arg("config"))
       .def_prop_ro("shape", &ShapeOfData)
       .def_prop_ro("description", [](const HeldData& held) { return held.source()->Describe(); })
       .def_prop_ro("entropy_bound",

@@ -51,23 +51,23 @@ def seed_of(config: _core.TrainConfig) -> int:
 
 def fork_of(config: _core.TrainConfig) -> SimpleNamespace:
     """Returns the fork of a configuration: its steps (0: there is none), whether the baseline has
-    other linear layers (other_linear), and the baseline's configuration (baseline)."""
+    other linear layers (other_linear), and the baseline's configuration (baseline), which does not
+    know the data and is the configuration itself where there is no fork."""
     keys = keys_of(config)
-    before = keys.get("fork.before", [])
+    steps, before = keys["fork.steps"], keys["fork.before"]
+    if steps == 0:
+        return SimpleNamespace(steps=0, other_linear=False, baseline=config)
     other_linear = any(key.startswith("linear.") for key in before)
     left_out = ("fork.", "linear.") if other_linear else ("fork.",)
     kept = [f"{name}={toml}" for name, toml, _ in config.keys if not name.startswith(left_out)]
-    return SimpleNamespace(
-        steps=keys.get("fork.steps", 0),
-        other_linear=other_linear,
-        baseline=_core.TrainConfig.of_keys([*kept, *before]),
-    )
+    baseline = _core.TrainConfig.of_keys([*kept, *before])
+    return SimpleNamespace(steps=steps, other_linear=other_linear, baseline=baseline)
 
 
 def require_supported(config: _core.TrainConfig) -> None:
     """Raises ValueError that names the first key whose value this program cannot do."""
     defaults = keys_of(_core.TrainConfig())
-    for assignment in keys_of(config).get("fork.before", []):
+    for assignment in keys_of(config)["fork.before"]:
         if assignment.partition(".")[0] not in _BEFORE_FORK:
             raise ValueError(
                 f"fork.before: numsim.torch.train does not do {json.dumps(assignment)}; expected "

@@ -51,7 +51,7 @@ class Training:
         self._compiled = compiled
         self._autocast = None if autocast is None else AUTOCAST[autocast]
         self._fork = fork_of(self.data.config)
-        self._begin(self._fork.baseline if self._fork.steps else self.data.config)
+        self._begin(self.data.fitted(self._fork.baseline))
 
     def _begin(self, config):
         """Makes the model and the optimiser of one side of the fork."""
