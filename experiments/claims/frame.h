@@ -69,7 +69,7 @@ Estimate MeanOf(const SeedValues& values);
 // Adds value, low and high end of each estimate to a row.
 void Append(std::initializer_list<Estimate> estimates, Row& row);
 // Returns the mean of values - baseline over the seeds that both have, with its 95 % confidence
-// interval. Throws Error if they share no seed.
+// interval; NaN if they share no seed.
 Estimate PairedGap(const SeedValues& values, const SeedValues& baseline);
 
 // Returns the mean of column `y` over seeds against column `x`, with the range over seeds as a band

@@ -7,6 +7,7 @@
 #include "experiments/fp8_outliers/fp8_outliers.h"
 #include "experiments/fp8_outliers/identity.h"
 #include "experiments/runner/settings.h"
+#include "experiments/study/outcomes.h"
 
 namespace numsim::experiments::fp8_outliers {
 namespace {
@@ -39,7 +40,7 @@ std::function<Evidence(const Results&)> SparesBf16(const char* kind) {
     }
     Evidence evidence;
     evidence.parameters = runs.Number("parameters");
-    evidence.outcomes = OutcomesOf(runs, {"recipe", "plant"}, FinalLossOf);
+    evidence.outcomes = OutcomesOf(runs, {"recipe", "plant"}, LossOrStart);
     const auto arm = [](const std::string& recipe, const std::string& plant) {
       return recipe + " / " + plant;
     };
@@ -58,7 +59,7 @@ std::function<Evidence(const Results&)> SparesBf16(const char* kind) {
 Evidence SmoothLowersBf16(const Results& results) {
   const Frame runs = results.Of(kRunsTable).Where("plant", std::string(kScratch));
   Evidence evidence;
-  evidence.outcomes = OutcomesOf(runs, {"recipe", "lr"}, FinalLossOf);
+  evidence.outcomes = OutcomesOf(runs, {"recipe", "lr"}, LossOrStart);
   for (const std::string& lr : results.settings.GetList("scratch-lr")) {
     const Frame rate = runs.Where("lr", lr);
     const bool both = !rate.Where("recipe", std::string("bf16-smooth-token")).Empty() &&
@@ -111,7 +112,7 @@ Evidence GrowingWeightsCostLoss(const Results& results) {
     return none;
   }
   ClaimRow losses;
-  losses.outcome = FinalLossOf;
+  losses.outcome = LossOrStart;
   return Compare(results, losses, {{{{plant, kTeMax, lr}, 1}, {{plant, kBf16, lr}, -1}}});
 }
 
@@ -160,10 +161,6 @@ bool AnyStepCounts(const Frame& runs,
 }
 
 }  // namespace
-
-double FinalLossOf(const Frame& run) {
-  return run.Number(run.Text("status") == "finished" ? "valid_loss" : "start_loss");
-}
 
 Evidence Compare(const Results& results,
                  const ClaimRow& claim,

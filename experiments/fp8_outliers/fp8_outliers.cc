@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "experiments/runner/settings.h"
+#include "experiments/study/outcomes.h"
 #include "numsim/base/error.h"
 
 namespace numsim::experiments {
@@ -88,7 +89,7 @@ Functions OwnFunctions() {
   return {
       .choices = {{"plant", Plant}},
       .values = {{kOnce, Largest(kOnce)}, {kEvery, Largest(kEvery)}, {kWeights, Largest(kWeights)}},
-      .outcomes = {{"valid_loss", FinalLossOf}},
+      .outcomes = {{"valid_loss", LossOrStart}},
       .evidence = EvidenceFunctions(),
       .probes = {{"trace", Trace()}},
       .columns = OutlierColumns(),

@@ -66,7 +66,6 @@ Rows MeasurePlanted(const study::Study& study, const Settings& settings, const T
 std::vector<Row> Arms(const study::Results& results);
 study::Named<std::function<Figure(const study::Results&)>> Figures();
 
-double FinalLossOf(const Frame& run);
 // Compares two recipes of a plant.
 Evidence Compare(const study::Results& results,
                  const study::ClaimRow& claim,

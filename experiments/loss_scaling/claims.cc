@@ -5,15 +5,12 @@
 #include <cmath>
 
 #include "experiments/loss_scaling/loss_scaling.h"
+#include "experiments/study/outcomes.h"
 
 namespace numsim::experiments::loss_scaling {
 namespace {
 
 Frame Runs(const Results& results) { return results.Of("runs"); }
-
-double Loss(const Frame& run) {
-  return run.Number(run.Text("status") == "finished" ? "valid_loss" : "start_loss");
-}
 
 std::string FirstScale(const Settings& settings) { return settings.GetList("scales").front(); }
 
@@ -119,7 +116,7 @@ Evidence Compare(const Results& results,
 
 void AddClaimFunctions(study::Functions& functions) {
   functions.values = {{"first", FirstScale}};
-  functions.outcomes = {{"loss", Loss}};
+  functions.outcomes = {{"loss", study::LossOrStart}};
   functions.evidence = {{"what-a-burst-skips", WhatABurstSkips},
                         {"recovery", ThousandsOfSteps},
                         {"early-tensors", EarlyTensors},

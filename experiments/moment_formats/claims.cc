@@ -8,6 +8,7 @@
 #include "experiments/moment_formats/moment_formats.h"
 #include "experiments/runner/model_size.h"
 #include "experiments/shared/special_values.h"
+#include "experiments/study/outcomes.h"
 #include "experiments/study/study_rates.h"
 #include "numsim/base/elementary.h"
 
@@ -50,7 +51,7 @@ Evidence CompareAtOneRate(const Results& results,
   }
   const std::string untuned = RateObstacle(results.study, results.settings, arms);
   if (!untuned.empty()) return NotTestedBecause(untuned);
-  Evidence evidence = CompareArms(results, rows, contrasts, LossOf);
+  Evidence evidence = CompareArms(results, rows, contrasts, study::LossOrStart);
   evidence.parameters = ParametersOf(results);
   return evidence;
 }

@@ -9,6 +9,7 @@
 #include "experiments/claims/frame.h"
 #include "experiments/moment_formats/moment_formats.h"
 #include "experiments/shared/special_values.h"
+#include "experiments/study/outcomes.h"
 #include "numsim/base/error.h"
 #include "numsim/moments/moment_store.h"
 
@@ -31,7 +32,7 @@ std::string NameOf(const Frame& row, KeyColumns keys) {
 Estimate GapToFp32(const Frame& pool, const Frame& arm, KeyColumns keys) {
   const Frame fp32 = BaselineRows(pool);
   if (fp32.Empty()) return {kNaN, kNaN, kNaN};
-  return GapOf(OutcomesOf(pool, keys, LossOf), NameOf(arm, keys), NameOf(fp32, keys));
+  return GapOf(OutcomesOf(pool, keys, study::LossOrStart), NameOf(arm, keys), NameOf(fp32, keys));
 }
 
 // Returns the rows of `frame` that belong to the arm of a row of another table.
@@ -117,10 +118,6 @@ Frame BaselineRows(const Frame& frame) {
   return frame.Where("m", kBaseline.m).Where("v", kBaseline.v);
 }
 
-double LossOf(const Frame& row) {
-  return row.Text("status") == "finished" ? row.Number("valid_loss") : row.Number("start_loss");
-}
-
 Frame BestRates(const Frame& final_table) {
   std::map<std::vector<std::string>, std::pair<double, std::string>> best;  // loss and rate
   const auto key_of = [](const Frame& row) {
@@ -128,7 +125,7 @@ Frame BestRates(const Frame& final_table) {
   };
   for (const Frame& arm : final_table.By({"m", "v", "epsilon", "update_from", "lr"})) {
     double sum = 0;
-    arm.ForEach([&](const Frame& row) { sum += LossOf(row); });
+    arm.ForEach([&](const Frame& row) { sum += study::LossOrStart(row); });
     const std::pair candidate{sum / static_cast<double>(arm.Size()), arm.Text("lr")};
     const auto [found, added] = best.emplace(key_of(arm), candidate);
     if (!added && candidate.first < found->second.first) found->second = candidate;

@@ -72,9 +72,6 @@ std::string Notes(const Results& results);
 // Returns the rows of the table `final` at the best learning rate of each pair, epsilon and
 // update_from: that of the least mean loss over seeds.
 Frame BestRates(const Frame& final_table);
-// Returns the loss of a row of `final`. A training that diverged counts as no better than at its
-// start.
-double LossOf(const Frame& row);
 // Returns the rows of a table at an epsilon and update, with those of the baseline at that epsilon.
 Frame OfRegime(const Frame& frame, std::string_view epsilon, std::string_view update_from);
 

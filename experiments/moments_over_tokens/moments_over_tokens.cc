@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "experiments/claims/frame.h"
-#include "experiments/shared/special_values.h"
+#include "experiments/study/outcomes.h"
 #include "experiments/study/study_file.h"
 #include "numsim/base/error.h"
 #include "numsim/moments/moment_format.h"
@@ -29,28 +29,22 @@ bool TakeEnding(std::string_view ending, std::string_view& text) {
 
 // ---- outcomes
 
-// Returns a loss of a run, or that of its start if the training had diverged by then.
-double LossOf(const Frame& run, std::string_view column) {
-  const double loss = run.Number(column);
+// A training that had diverged by then counts as no better than at its start.
+double Early(const Frame& run) {
+  const double loss = run.Number("early_loss");
   return std::isfinite(loss) ? loss : run.Number("start_loss");
 }
-double Late(const Frame& run) { return LossOf(run, "valid_loss"); }
-double Early(const Frame& run) { return LossOf(run, "early_loss"); }
-double Later(const Frame& run) { return Late(run) - Early(run); }
+double Later(const Frame& run) { return LossOrStart(run) - Early(run); }
 
 // ---- tables
 
-// Returns the rows of an arm after some tokens: number of seeds, mean loss, gap to fp32.
+// Returns the row of an arm after some tokens: number of seeds, mean loss, gap to fp32.
 Row GapRow(const Frame& arm, const Frame& baseline) {
-  const SeedValues losses = arm.OverSeeds("valid_loss");
-  const SeedValues of_fp32 = baseline.OverSeeds("valid_loss");
-  SeedValues both;
-  for (const auto& [seed, loss] : losses) {
-    if (of_fp32.contains(seed)) both[seed] = loss;
-  }
-  Row row = {arm.Text("moments"), arm.Number("epsilon"), arm.Number("tokens"), both.size()};
-  row.emplace_back(MeanOf(both).value);
-  Append({both.empty() ? Estimate{kNaN, kNaN, kNaN} : PairedGap(both, of_fp32)}, row);
+  const SeedValues losses =
+      ForBoth(arm, baseline, [](const Frame& a, const Frame&) { return a.Number("valid_loss"); });
+  Row row = {arm.Text("moments"), arm.Number("epsilon"), arm.Number("tokens"), losses.size()};
+  row.emplace_back(MeanOf(losses).value);
+  Append({PairedGap(losses, baseline.OverSeeds("valid_loss"))}, row);
   return row;
 }
 
@@ -98,7 +92,7 @@ Figure DrawGaps(const Results& results) {
 
 Functions OwnFunctions() {
   return {.choices = {{"moments", StorageChoice}},
-          .outcomes = {{"late", Late}, {"early", Early}, {"later", Later}},
+          .outcomes = {{"late", LossOrStart}, {"early", Early}, {"later", Later}},
           .tables = {{"gaps", GapRows}},
           .figures = {{"gaps-over-tokens", DrawGaps}}};
 }

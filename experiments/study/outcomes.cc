@@ -221,6 +221,10 @@ std::function<Figure(const Results&)> GapFigure(const std::string& name,
   };
 }
 
+double LossOrStart(const Frame& run) {
+  return run.Number(run.Text("status") == "finished" ? "valid_loss" : "start_loss");
+}
+
 Frame LastSteps(const Results& results, const Frame& frame) {
   const auto key = [&](const Frame& row) {
     std::string text = row.Text("seed");

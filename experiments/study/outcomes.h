@@ -56,6 +56,9 @@ std::function<Figure(const Results&)> GapFigure(const std::string& name,
                                                 const std::string& along,
                                                 const std::string& line);
 
+// Returns the validation loss at the end of a run, or that of its start if it diverged: it counts as no
+// better.
+double LossOrStart(const Frame& run);
 // Returns the rows of the last step of each training.
 Frame LastSteps(const Results& results, const Frame& frame);
 // Returns value(a, b) for the rows of each seed that both frames have.

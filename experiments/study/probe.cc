@@ -76,12 +76,13 @@ bool IsDoubling(uint64_t step, uint64_t steps, int64_t validations) {
 
 class ValidationProbe final : public Probe {
  public:
+  explicit ValidationProbe(int64_t validations) : validations_(validations) {}
+
   void Begin(Measurement& training) override { Add(training, training.start_loss); }
   void After(Measurement& training) override {
     const uint64_t steps = training.trainer.steps_taken();
     const bool taken = std::exchange(steps_, steps) != steps;  // not with an infinite gradient
-    const int64_t validations = training.settings.GetInteger("validations", 1, kMostValidations);
-    if (!taken || !IsDoubling(steps, training.trainer.config().train.steps, validations)) return;
+    if (!taken || !IsDoubling(steps, training.trainer.config().train.steps, validations_)) return;
     Add(training, training.Loss());
     if (!std::isfinite(early_loss_)) early_loss_ = training.Loss();
   }
@@ -94,6 +95,7 @@ class ValidationProbe final : public Probe {
     training.rows.Add("validations", {steps, steps * training.trainer.tokens_per_step(), loss});
   }
 
+  int64_t validations_;
   uint64_t steps_ = 0;
   double early_loss_ = kInfinity;
 };
@@ -300,7 +302,10 @@ ProbeSpec Validations(const std::string& unit) {
                       {{"step", "steps taken"},
                        {"tokens", "tokens or examples seen"},
                        {"valid_loss", "validation loss, " + unit}}}},
-          .make = Maker<ValidationProbe>()};
+          .make = [](const Measurement& training) {
+            return std::make_unique<ValidationProbe>(
+                training.settings.GetInteger("validations", 1, kMostValidations));
+          }};
 }
 
 ProbeSpec ResidualStream() {
