@@ -61,7 +61,8 @@ void AddTuneOptions(CLI::App* sub,
                     const experiments::Experiment& experiment,
                     TuneArguments& arguments);
 
-// Returns the options of a run whose seeds do not judge. Without --out it goes into results/WORD-NAME.
+// Returns the options of a run whose seeds do not judge. Without --out its directory is
+// results/WORD-EXPERIMENT, such as results/tune-moment-formats.
 experiments::RunOptions OptionsOfRunAside(const experiments::Experiment& experiment,
                                           const RunArguments& arguments,
                                           const CLI::App& sub,

@@ -66,7 +66,7 @@ class CurveProbe final : public Probe {
 
 // ---- validations at doublings
 
-// The steps at whose end a training is validated: steps, steps / 2, steps / 4, ...
+// Returns true if `step` is one of steps, steps / 2, steps / 4, ..., so many of them, rounded down.
 bool IsDoubling(uint64_t step, uint64_t steps, int64_t validations) {
   for (int64_t i = 0; i < validations && steps > 0; ++i, steps /= 2) {
     if (step == steps) return true;

@@ -31,8 +31,8 @@ class Measurement {
   Trainer& trainer;
   TrainingRows rows;
   double start_loss = 0;  // validation loss before the first step
-  // That of the first of --validations; infinite if the training did not reach it, NaN if no probe
-  // measured it.
+  // Validation loss at the first of --validations; infinite if the training diverged before. NaN if the
+  // study has no probe `validations` before the one that reads it.
   double early_loss = std::numeric_limits<double>::quiet_NaN();
 
   // Returns the validation with the current weights.

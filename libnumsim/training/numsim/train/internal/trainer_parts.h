@@ -21,7 +21,7 @@ struct Trainer::Parts {
   void Begin(const TrainConfig& of);
   void BeginModel(const TrainConfig& of);
   void BeginOptimizer();
-  // Does so unless they are those of this side of the fork already; true: behind it.
+  // Makes them for one side of the fork, unless they are in place; true: the side behind it.
   void BeginAt(bool side);
   // Returns true if the next step is the first after the fork.
   bool ForkIsDue() const;
