@@ -56,8 +56,12 @@ Frame Frame::Where(const std::function<bool(const Frame&)>& keep) const {
 }
 
 std::vector<Frame> Frame::By(std::initializer_list<std::string_view> columns) const {
+  return By(std::vector<std::string>(columns.begin(), columns.end()));
+}
+
+std::vector<Frame> Frame::By(const std::vector<std::string>& columns) const {
   std::vector<size_t> indices;
-  for (const std::string_view column : columns) indices.push_back(table_->Column(column));
+  for (const std::string& column : columns) indices.push_back(table_->Column(column));
   std::map<std::vector<std::string>, size_t> group_of;
   std::vector<Frame> groups;
   for (const size_t row : rows_) {

@@ -47,6 +47,7 @@ class Frame {
   Frame Where(const std::function<bool(const Frame&)>& keep) const;
   // Returns one frame per combination of values of the columns, in the order of first appearance.
   std::vector<Frame> By(std::initializer_list<std::string_view> columns) const;
+  std::vector<Frame> By(const std::vector<std::string>& columns) const;
   // Calls `use` with a frame for each row.
   void ForEach(const std::function<void(const Frame&)>& use) const;
 

@@ -126,7 +126,7 @@ Functions OwnFunctions() {
                                   "Training loss by intervention",
                                   "format",
                                   "intervention",
-                                  [](const std::string& format) {
+                                  [](const std::string& format, const Frame&) {
                                     return format == kBf16 ? format : "tensor-wise " + format;
                                   })},
                       {"underflow", Underflow}}};

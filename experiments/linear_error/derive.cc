@@ -18,7 +18,7 @@ Row NamesOf(const Frame& curve) {
   return {curve.Text("operands"), curve.Text("kind"), curve.Text("format"), curve.Text("product")};
 }
 
-void AddGrowth(const Frame& curve, Table& growth) {
+Row GrowthRow(const Frame& curve) {
   Row cells = NamesOf(curve);
   cells.emplace_back(curve.Text("sweep"));
   cells.emplace_back(curve.Size());
@@ -26,7 +26,7 @@ void AddGrowth(const Frame& curve, Table& growth) {
     const Estimate slope = LogSlope(curve, LengthOf(curve), column);
     for (const double value : {slope.value, slope.low, slope.high}) cells.push_back(value);
   }
-  growth.rows.push_back(std::move(cells));
+  return cells;
 }
 
 // Returns the length at which the curve, interpolated between its points on log-log axes, first
@@ -51,7 +51,7 @@ std::string CrossingStatus(const Series& values, double level, double crossing) 
   return fmt::format("reached{}", end);
 }
 
-void AddCrossings(const Settings& settings, const Frame& curve, Table& table) {
+void AddCrossings(const Settings& settings, const Frame& curve, std::vector<Row>& rows) {
   const Series values = ValuesOf(curve, "relative_error");
   if (values.x.empty()) return;
   for (const double level : Thresholds(settings)) {
@@ -62,19 +62,19 @@ void AddCrossings(const Settings& settings, const Frame& curve, Table& table) {
       low = std::min(low, of_seed);
       high = std::max(high, of_seed);
     }
-    table.rows.push_back({curve.Text("operands"),
-                          curve.Text("kind"),
-                          curve.Text("format"),
-                          100 * level,
-                          crossing,
-                          low,
-                          high,
-                          CrossingStatus(values, level, crossing)});
+    rows.push_back({curve.Text("operands"),
+                    curve.Text("kind"),
+                    curve.Text("format"),
+                    100 * level,
+                    crossing,
+                    low,
+                    high,
+                    CrossingStatus(values, level, crossing)});
   }
 }
 
-// Adds the row of one GEMM, with its errors at the longest length of its inner sweep.
-void AddProduct(const Frame& errors, const Frame& names, Table& products) {
+// Returns the row of one GEMM, with its errors at the longest length of its inner sweep.
+Row ProductRow(const Frame& errors, const Frame& names) {
   const std::string operands = names.Text("operands"), kind = names.Text("kind"),
                     format = names.Text("format"), product = names.Text("product");
   const std::string_view sweep = InnerSweep(errors, operands, product);
@@ -104,14 +104,16 @@ void AddProduct(const Frame& errors, const Frame& names, Table& products) {
                               last("cosine").value}) {
     cells.push_back(cell);
   }
-  products.rows.push_back(std::move(cells));
+  return cells;
+}
+
+// Returns the rows of errors.csv as curves, whose rows agree in everything except the swept length
+// and the seed.
+std::vector<Frame> CurvesOf(const Frame& errors) {
+  return errors.By({"operands", "kind", "format", "product", "sweep"});
 }
 
 }  // namespace
-
-std::vector<Frame> Curves(const Table& errors) {
-  return Frame(errors).By({"operands", "kind", "format", "product", "sweep"});
-}
 
 Frame CurveOf(const Frame& errors,
               std::string_view operands,
@@ -169,15 +171,28 @@ Frame LongestOf(const Frame& errors,
   return curve.Where(LengthOf(curve), static_cast<uint64_t>(longest));
 }
 
-void Derive(const Settings& settings, Tables& tables) {
-  const Table& errors = tables.at(std::string(kErrorsTable));
-  for (const Frame& curve : Curves(errors)) {
-    AddGrowth(curve, tables.at(std::string(kGrowthTable)));
-    if (curve.Text("sweep") != kTokenSweep) continue;
-    AddProduct(errors, curve, tables.at(std::string(kProductsTable)));
-    if (curve.Text("product") != kWeightGradient) continue;
-    AddCrossings(settings, curve, tables.at(std::string(kCrossingsTable)));
+std::vector<Row> GrowthRows(const study::Results& results) {
+  std::vector<Row> rows;
+  for (const Frame& curve : CurvesOf(results.Of("errors"))) rows.push_back(GrowthRow(curve));
+  return rows;
+}
+
+std::vector<Row> CrossingRows(const study::Results& results) {
+  std::vector<Row> rows;
+  const Frame swept = results.Of("errors").Where("sweep", kTokenSweep);
+  for (const Frame& curve : CurvesOf(swept.Where("product", kWeightGradient))) {
+    AddCrossings(results.settings, curve, rows);
   }
+  return rows;
+}
+
+std::vector<Row> ProductRows(const study::Results& results) {
+  std::vector<Row> rows;
+  const Frame errors = results.Of("errors");
+  for (const Frame& curve : CurvesOf(errors.Where("sweep", kTokenSweep))) {
+    rows.push_back(ProductRow(errors, curve));
+  }
+  return rows;
 }
 
 }  // namespace numsim::experiments::linear_error

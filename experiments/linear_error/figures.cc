@@ -200,19 +200,26 @@ Figure NoiseOf(const Measured& in, const std::string& format) {
   return figure;
 }
 
-}  // namespace
-
-std::vector<Figure> Figures(const Settings& settings, const Tables& tables) {
-  const Frame errors = tables.at(std::string(kErrorsTable));
+Measured MeasuredIn(const study::Results& results) {
+  const Frame errors = results.Of("errors");
   const Frame quantized =
       errors.Where([](const Frame& row) { return row.Text("kind") != "standard"; });
-  const Measured in{settings, errors, quantized.Distinct("format")};
-  std::vector<Figure> figures = {WeightGradient(in)};
+  return {results.settings, errors, quantized.Distinct("format")};
+}
+
+}  // namespace
+
+std::vector<Figure> WeightGradientFigure(const study::Results& results) {
+  return {WeightGradient(MeasuredIn(results))};
+}
+
+std::vector<Figure> ProductFigures(const study::Results& results) {
+  const Measured in = MeasuredIn(results);
+  std::vector<Figure> figures;
   for (const std::string& format : in.formats) {
     figures.push_back(ProductsOf(in, format));
     figures.push_back(NoiseOf(in, format));
   }
-  std::erase_if(figures, [](const Figure& figure) { return figure.panels.empty(); });
   return figures;
 }
 

@@ -1,4 +1,4 @@
-// Definition of the experiment `linear-error`: options, tables, trials.
+// Definition of the experiment `linear-error`: what study.toml does not say, layers and trials.
 #include "experiments/linear_error/linear_error.h"
 
 #include <fmt/format.h>
@@ -20,23 +20,6 @@ namespace {
 
 constexpr int64_t kLongest = 1 << 20;
 constexpr int64_t kWidest = 1 << 14;
-
-constexpr std::string_view kDescription =
-    "A linear layer computes three GEMMs: Y = X W^T over the inputs, dX = G W over the outputs\n"
-    "and dW = G^T X over the tokens b. Each layer kind computes them on several sorts of\n"
-    "operands, and each GEMM is compared with the same GEMM of the unquantised float32 operands,\n"
-    "accumulated in float64. There are two sweeps: over tokens b at one width n = m, and over\n"
-    "widths at one b.\n"
-    "Claims under test: quantisation noise grows with the inner dimension (Eq. 12); if that is\n"
-    "long, noise drowns the signal (D.2); this is why the weight gradient breaks in 8 bits and\n"
-    "SwitchBack, which computes it in high precision, does not (D.3). Measured are the noise\n"
-    "variance, the error relative to the result, and the relative error of the median row and\n"
-    "column, in which a few large rows or columns cannot hide the error of the others.\n"
-    "Operands: normal; student-t3 (X and G heavy-tailed); outlier-columns (large features of X);\n"
-    "outlier-tokens (large rows of X and of G); coherent (X and G have a common part that adds up\n"
-    "over tokens in dW). With --input, real tensors are measured beside operands of the same\n"
-    "shape that are drawn (--operands tensors: alone). `numsim train --save-tensors` saves X, W\n"
-    "and G of a training's linear layers.";
 
 bool IsPowerOfTwo(int64_t n) { return (n & (n - 1)) == 0; }
 
@@ -125,75 +108,14 @@ std::vector<Trial> Trials(const Settings& settings) {
   return trials;
 }
 
-std::vector<Option> Options() {
-  const std::string operands = "normal,student-t3,outlier-columns,outlier-tokens,coherent";
-  return {
-      {"operands",
-       operands,
-       operands,
-       "how X and G are drawn, separated by commas: normal, student-t3, outlier-columns, "
-       "outlier-tokens, coherent; or tensors, those of --input, which are always included"},
-      {"kinds",
-       "standard,switchback,llm-int8,tensor-wise",
-       "standard,switchback,switchback-m,switchback-q,llm-int8,tensor-wise,row-wise-gw-hp,"
-       "te-hybrid,block,mx",
-       "layer kinds, separated by commas"},
-      {"formats",
-       "int8,e4m3fn",
-       "int8,e4m3fn,e5m2",
-       "formats of quantised operands, separated by commas; each kind uses those it supports"},
-      {"tokens-low", "256", "256", "smallest b (tokens) of the sweep over b, a power of two"},
-      {"tokens-high", "16384", "131072", "largest b of that sweep, a power of two up to 1048576"},
-      {"width", "128", "256", "n = m of the sweep over b: 1 to 16384"},
-      {"dims",
-       "128,256,512,1024",
-       "128,256,512,1280,2560,5120",
-       "n = m of the sweep over widths, separated by commas: 1 to 16384"},
-      {"tokens-fixed", "2048", "2048", "tokens b of the sweep over widths: 1 to 1048576"},
-      {"high-precision",
-       "bf16",
-       "bf16",
-       "format of operands that are not quantised: fp32, bf16, fp16"},
-      {"accumulate",
-       "",
-       "",
-       "accumulation mode of quantised GEMMs; empty: exact for int8, else fp32"},
-      {"gradient-rounding", "rne", "rne", "rounding mode of quantised gradients: rne, sr, ..."},
-      {"sr-bits", "16", "16", "random bits of stochastic rounding, 1 to 32"},
-      {"outlier-columns",
-       "0.004",
-       "0.004",
-       "for outlier-columns: share of the columns of X that are outliers, at least one"},
-      {"outlier-column-size",
-       "60",
-       "60",
-       "for outlier-columns: factor by which they are larger, 1 or more"},
-      {"outlier-tokens",
-       "0.001",
-       "0.001",
-       "for outlier-tokens: share of the rows of X, and of G, that are outliers"},
-      {"outlier-token-size",
-       "60",
-       "60",
-       "for outlier-tokens: factor by which they are larger, 1 or more"},
-      {"coherence",
-       "0.1",
-       "0.1",
-       "for coherent: share of the variance of X, and of G, in the common part, 0 to 1"},
-      {"threshold",
-       "5,2,10",
-       "5,2,10",
-       "relative errors in percent, separated by commas, for which crossings.csv gives the number "
-       "of tokens; a GEMM above the first one breaks"},
-      {"input",
-       "",
-       "",
-       ".npy and .safetensors files, separated by commas, that hold operands; {seed} in a path stands "
-       "for the seed"},
-      {"tensor-x", "", "", "name of the tensor in --input to use as X: one row per token"},
-      {"tensor-w", "", "", "name of the tensor in --input to use as W: one row per output"},
-      {"tensor-g", "", "", "name of the tensor in --input to use as G: one row per token"},
-  };
+// Rows of --input may be fewer than --tokens-high.
+std::string ShapesText(const study::Results& results) {
+  double most = 0;
+  for (const double tokens : results.Of("errors").Numbers("tokens")) most = std::max(most, tokens);
+  const Settings& settings = results.settings;
+  return fmt::format("b up to {}, {}",
+                     most,
+                     HasTensors(settings) ? "shapes of --input" : "widths " + settings.Get("dims"));
 }
 
 Rounding GradientRounding(const Settings& settings) {
@@ -278,41 +200,21 @@ std::vector<double> Thresholds(const Settings& settings) {
 
 Experiment LinearError() {
   using namespace linear_error;
-  Experiment experiment;
-  experiment.name = "linear-error";
-  experiment.title = "error of a linear layer's three GEMMs, by kind, format and operands";
-  experiment.reproduces = "Appendix D of [SwitchBack]: Eq. 12, D.2 and D.3";
-  experiment.description = std::string(kDescription);
-  experiment.options = Options();
-  experiment.presets = {{"quick", 5, 30}, {"paper", 3}};
-  experiment.tables = TableSpecs();
-  experiment.trials = Trials;
-  experiment.run = Measure;
-  experiment.derive = Derive;
-  experiment.figures = Figures;
-  experiment.claims = Claims();
-  experiment.paper_settings = {
-      {"",
-       "CLIP ViT-Huge has b = 65536 and widths of 1280 and 5120",
-       "D.3",
-       "Only --preset paper includes them; operands are drawn or read, not those of CLIP."}};
-  // Rows of --input may be fewer than --tokens-high.
-  experiment.scale = [](const Settings& settings, const Tables& tables) {
-    double most = 0;
-    for (const double tokens : Frame(tables.at(std::string(kErrorsTable))).Numbers("tokens")) {
-      most = std::max(most, tokens);
-    }
-    return fmt::format(
-        "b up to {}, {}",
-        most,
-        HasTensors(settings) ? "shapes of --input" : "widths " + settings.Get("dims"));
-  };
-  experiment.unused_options = [](const Settings& settings) {
+  study::Functions functions{
+      .tables = {{"growth", GrowthRows}, {"crossings", CrossingRows}, {"products", ProductRows}},
+      .several_figures = {{"weight-gradient", WeightGradientFigure},
+                          {"products-and-noise", ProductFigures}},
+      .scales = {{"shapes", ShapesText}},
+      .measurements = {{"gemms", {Trials, Measure}}}};
+  AddClaimFunctions(functions);
+  study::Study study =
+      study::ReadStudy(study::StudyText("linear_error"), "linear_error/study.toml", functions);
+  study.unused_options = [](const Settings& settings) {
     return HasTensors(settings) ? std::vector<std::string>{"dims", "tokens-fixed"}
                                 : std::vector<std::string>();
   };
-  experiment.notes = Notes;
-  return experiment;
+  study.notes = Notes;
+  return study::MakeExperiment(std::move(study));
 }
 
 }  // namespace numsim::experiments

@@ -1,5 +1,6 @@
 // Experiment `linear-error`: errors of the three GEMMs of a linear layer, by layer kind, format and
-// operands, against the length of their inner dimension (Appendix D of [SwitchBack]).
+// operands, against the length of their inner dimension (Appendix D of [SwitchBack]). study.toml has its
+// options, tables and claims.
 #pragma once
 
 #include <string>
@@ -7,6 +8,7 @@
 #include <vector>
 
 #include "experiments/runner/experiment.h"
+#include "experiments/study/study_file.h"
 #include "numsim/linear/linear_recipe.h"
 
 namespace numsim::experiments {
@@ -15,11 +17,6 @@ Experiment LinearError();
 
 // The parts below are shared between this experiment's files.
 namespace linear_error {
-
-inline constexpr std::string_view kErrorsTable = "errors";
-inline constexpr std::string_view kGrowthTable = "growth";
-inline constexpr std::string_view kCrossingsTable = "crossings";
-inline constexpr std::string_view kProductsTable = "products";
 
 // Values of the column `sweep`: a sweep over tokens at a fixed width (in = out), and a sweep over
 // widths at a fixed number of tokens.
@@ -46,9 +43,6 @@ std::vector<Treatment> Treatments(const Settings& settings);
 // above the first one.
 std::vector<double> Thresholds(const Settings& settings);
 
-// Returns the rows of errors.csv as curves, whose rows agree in everything except the swept length
-// and the seed.
-std::vector<Frame> Curves(const Table& errors);
 // Returns the curve with these properties, without rows if it was not measured.
 Frame CurveOf(const Frame& errors,
               std::string_view operands,
@@ -76,12 +70,18 @@ Frame LongestOf(const Frame& errors,
                 std::string_view format,
                 std::string_view product);
 
-std::vector<TableSpec> TableSpecs();
+// The layer kind that quantises all three GEMMs with the scales of the paper, as LLM.int8() does,
+// and the paper's own, which does not quantise dW.
+inline const std::string kAllQuantized = "llm-int8", kRemedy = "switchback";
+
 Rows Measure(const Settings& settings, const Trial& trial);
-void Derive(const Settings& settings, Tables& tables);
-std::vector<Figure> Figures(const Settings& settings, const Tables& tables);
-std::vector<ClaimSpec> Claims();
-std::string Notes(const Settings& settings, const Tables& tables);
+std::vector<Row> GrowthRows(const study::Results& results);
+std::vector<Row> CrossingRows(const study::Results& results);
+std::vector<Row> ProductRows(const study::Results& results);
+std::vector<Figure> WeightGradientFigure(const study::Results& results);
+std::vector<Figure> ProductFigures(const study::Results& results);
+void AddClaimFunctions(study::Functions& functions);
+std::string Notes(const study::Results& results);
 
 }  // namespace linear_error
 }  // namespace numsim::experiments

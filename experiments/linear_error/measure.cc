@@ -132,7 +132,7 @@ Rows Measure(const Settings& settings, const Trial& trial) {
       const size_t cols = product == LinearGemm::kForward ? shape.out : shape.in;
       const ProductError error =
           CompareProduct<float>(reference.Of(product), computed.Of(product), cols);
-      rows[std::string(kErrorsTable)].push_back(RowOf(trial, treatment, product, shape, error));
+      rows["errors"].push_back(RowOf(trial, treatment, product, shape, error));
     }
   }
   return rows;

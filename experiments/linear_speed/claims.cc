@@ -1,5 +1,4 @@
-// The claims of Appendix B of [SwitchBack] about the times of a linear layer, and the evidence of a
-// run. The sizes of Figure 6 are those of the authors' script beside [SwitchBack-A100].
+// The evidence of a run about the claims of Appendix B of [SwitchBack] about the times of a linear layer. The sizes of Figure 6 are those of the authors' script beside [SwitchBack-A100].
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -26,9 +25,9 @@ struct Pair {
   Frame switchback, standard;
   std::string why_not;  // why they test no claim; empty if they do
 
-  explicit Pair(const Tables& tables)
-      : switchback(tables.at(std::string(kOperationsTable))), standard(switchback) {
-    const Frame layers = Frame(tables.at(std::string(kLayersTable))).Where([](const Frame& row) {
+  explicit Pair(const study::Results& results)
+      : switchback(results.Of("operations")), standard(switchback) {
+    const Frame layers = results.Of("layers").Where([](const Frame& row) {
       const std::string kind = row.Text("kind");
       return kind == kStandard || (kind == "switchback" && row.Text("format") == "int8");
     });
@@ -147,124 +146,50 @@ std::vector<AtSize> GrowthOf(const std::vector<AtSize>& sizes,
   return growths;
 }
 
-ClaimSpec TimeClaim(const std::string& name,
-                    const std::string& figure,
-                    std::string statement,
-                    std::string contrast,
-                    std::function<Evidence(const Pair&)> measure) {
-  ClaimSpec claim;
-  claim.id = "linear-speed/" + name;
-  claim.items = {"switchback/appendix-b", "switchback/" + figure};
-  claim.statement = std::move(statement);
-  claim.contrast = std::move(contrast) + "; every seed is timed anew";
-  claim.scale =
-      "The paper: an A100, dim 1024 to 4096, 16384 to 131072 tokens. Such sizes on a GPU test it.";
-  claim.evidence = [measure = std::move(measure)](const Settings&, const Tables& tables) {
-    const Pair pair(tables);
+using EvidenceFunction = std::function<Evidence(const study::Results&)>;
+
+// Returns the function that judges the pair if it tests the claims.
+EvidenceFunction OfPair(std::function<Evidence(const Pair&)> measure) {
+  return [measure = std::move(measure)](const study::Results& results) {
+    const Pair pair(results);
     return pair.why_not.empty() ? measure(pair) : NotTestedBecause(pair.why_not);
   };
-  return claim;
 }
 
-ClaimSpec Gemms() {
-  ClaimSpec claim = TimeClaim(
-      "int8-gemms",
-      "figure-6",
-      "\"Int8 multiplies occupy just over half the time as standard fp16 matmuls.\"",
-      "time of the forward and the input-gradient GEMM of switchback int8, dequantisation "
-      "included, in percent of those of standard: mean over sizes, compared with 55",
-      [](const Pair& pair) {
-        return EvidenceOf("int8 GEMMs", ValuesOf(pair, PercentOfGemms), Average, 55);
-      });
-  claim.kind = ClaimKind::kEquivalence;
-  claim.no_control = "No other products are known to take a share that is far from this one.";
-  claim.margin = {5, "% of the time", "50 to 60 % is just over half."};
-  return claim;
+// Returns the evidence about a quantity, reduced over all sizes and compared with a number.
+EvidenceFunction Reduced(const char* name,
+                         const PerSeed& measure,
+                         double (*reduce)(const std::vector<double>&),
+                         double reference) {
+  return OfPair([=](const Pair& pair) {
+    return EvidenceOf(name, ValuesOf(pair, measure), reduce, reference);
+  });
 }
 
-ClaimSpec QuantizeOperations() {
-  ClaimSpec claim = TimeClaim(
-      "quantize-operations",
-      "figure-6",
-      "\"Quantize operations are roughly an order of magnitude less time than a matmul.\"",
-      "log10 of the mean time of a quantise operation of switchback int8 over that of a GEMM of "
-      "standard: mean over sizes, compared with 0",
-      [](const Pair& pair) {
-        return EvidenceOf("a quantise operation", ValuesOf(pair, LogOfQuantizing), Average, 0);
-      });
-  claim.side = -1;
-  claim.margin = {0.5, "orders of magnitude", "Half of what the paper states."};
-  claim.papers_effect = 1;
-  return claim;
+EvidenceFunction Growth(const char* option, double AtSize::*along, double AtSize::*fixed) {
+  return OfPair([=](const Pair& pair) {
+    const auto growth = GrowthOf(ValuesOf(pair, PercentSaved), along, fixed);
+    if (growth.empty()) {
+      return NotTestedBecause(fmt::format("{} has a single size of the paper", option));
+    }
+    return EvidenceOf("growth", growth, Average, 0);
+  });
 }
 
-ClaimSpec Saves() {
-  ClaimSpec claim = TimeClaim(
-      "saves-time",
-      "figure-6",
-      "The speedup of SwitchBack over a standard fp16 layer \"ranges from 5% to 35%\".",
-      "time that switchback int8 saves over standard, in percent: the least of all sizes, compared "
-      "with 0; more than 35 % is no contradiction",
-      [](const Pair& pair) {
-        return EvidenceOf("time saved", ValuesOf(pair, PercentSaved), Least, 0);
-      });
-  claim.margin = {2.5, "% of the time", "Half of the least saving that the paper states."};
-  claim.papers_effect = 5;
-  return claim;
-}
-
-ClaimSpec Grows(const std::string& what,
-                const char* option,
-                double AtSize::*along,
-                double AtSize::*fixed) {
-  ClaimSpec claim = TimeClaim(
-      "grows-with-" + what,
-      "figure-6",
-      fmt::format("\"The advantage of SwitchBack is greater for larger dim and batch_size * "
-                  "sequence_length\": larger {}.",
-                  what),
-      fmt::format("percent of time that switchback int8 saves over standard, at the greatest {0} "
-                  "minus at the smallest of the paper's: mean over the other size, compared with 0",
-                  what),
-      [=](const Pair& pair) {
-        const auto growth = GrowthOf(ValuesOf(pair, PercentSaved), along, fixed);
-        if (growth.empty())
-          return NotTestedBecause(fmt::format("{} has a single size of the paper", option));
-        return EvidenceOf("growth", growth, Average, 0);
-      });
-  claim.margin = {5, "% of the time", "The margin of times."};
-  claim.papers_effect = 30;
-  return claim;
-}
-
-ClaimSpec QuantizeShare(const std::string& name,
-                        std::string statement,
-                        double limit,
-                        double least_dim) {
-  ClaimSpec claim = TimeClaim(
-      name,
-      "figure-7",
-      std::move(statement),
-      fmt::format("share of quantise operations in the time of switchback int8, in percent: the "
-                  "largest of all sizes of dim {} or more, compared with {}",
-                  least_dim,
-                  limit),
-      [=](const Pair& pair) {
-        std::vector<AtSize> sizes = ValuesOf(pair, PercentQuantizing);
-        std::erase_if(sizes, [&](const AtSize& at) { return at.dim < least_dim; });
-        if (sizes.empty()) {
-          return NotTestedBecause(fmt::format("out of reach: no dim of {} or more", least_dim));
-        }
-        return EvidenceOf("quantising", sizes, Most, limit);
-      });
-  claim.side = -1;
-  claim.margin = {1, "% of the time", "The paper rounds the limit to points."};
-  return claim;
+EvidenceFunction QuantizeShare(double limit, double least_dim) {
+  return OfPair([=](const Pair& pair) {
+    std::vector<AtSize> sizes = ValuesOf(pair, PercentQuantizing);
+    std::erase_if(sizes, [&](const AtSize& at) { return at.dim < least_dim; });
+    if (sizes.empty()) {
+      return NotTestedBecause(fmt::format("out of reach: no dim of {} or more", least_dim));
+    }
+    return EvidenceOf("quantising", sizes, Most, limit);
+  });
 }
 
 // Compares the bytes that the layers save for backward, which no machine changes.
-Evidence MemoryEvidence(const Tables& tables) {
-  const Frame layers = AtPaperSizes(tables.at(std::string(kLayersTable)));
+Evidence MemoryEvidence(const study::Results& results) {
+  const Frame layers = AtPaperSizes(results.Of("layers"));
   const auto int8 = [&](const char* kind) {
     return layers.Where("kind", kind).Where("format", "int8");
   };
@@ -287,41 +212,17 @@ Evidence MemoryEvidence(const Tables& tables) {
       "in int8");
 }
 
-ClaimSpec Memory() {
-  ClaimSpec claim;
-  claim.id = "linear-speed/switchback-m-memory";
-  claim.items = {"switchback/section-2.2.1"};
-  claim.statement =
-      "SwitchBackM is \"a memory efficient version of SwitchBack which only saves 8 bit tensors for "
-      "the backwards pass\" (Section 2.2.1).";
-  claim.kind = ClaimKind::kExact;
-  claim.contrast =
-      "bytes that the forward pass saves, switchback-m over switchback, mean of both layers, at "
-      "every size of the paper that was timed: fewer. X takes one byte per element in place of two, "
-      "and W is saved as well";
-  claim.scale = "The paper: dim 1024 to 4096, 16384 to 131072 tokens, on any machine.";
-  claim.evidence = [](const Settings&, const Tables& tables) { return MemoryEvidence(tables); };
-  return claim;
-}
-
 }  // namespace
 
-std::vector<ClaimSpec> Claims() {
-  return {Gemms(),
-          QuantizeOperations(),
-          Saves(),
-          Grows("dim", "--dims", &AtSize::dim, &AtSize::tokens),
-          Grows("tokens", "--tokens", &AtSize::tokens, &AtSize::dim),
-          QuantizeShare("quantize-share",
-                        "\"Quantize operations occupy at most 25% of the time.\"",
-                        25,
-                        kPaperDim),
-          QuantizeShare("quantize-share-large-dim",
-                        "The share of quantise operations \"decreases to around 10% or below for "
-                        "large dim\".",
-                        12,
-                        kLargeDim),
-          Memory()};
+study::Named<EvidenceFunction> ClaimEvidence() {
+  return {{"int8-gemms", Reduced("int8 GEMMs", PercentOfGemms, Average, 55)},
+          {"quantize-operations", Reduced("a quantise operation", LogOfQuantizing, Average, 0)},
+          {"saves-time", Reduced("time saved", PercentSaved, Least, 0)},
+          {"growth-with-dim", Growth("--dims", &AtSize::dim, &AtSize::tokens)},
+          {"growth-with-tokens", Growth("--tokens", &AtSize::tokens, &AtSize::dim)},
+          {"quantize-share", QuantizeShare(25, kPaperDim)},
+          {"quantize-share-large-dim", QuantizeShare(12, kLargeDim)},
+          {"memory", MemoryEvidence}};
 }
 
 }  // namespace numsim::experiments::linear_speed

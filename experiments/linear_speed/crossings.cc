@@ -10,7 +10,10 @@ namespace numsim::experiments::linear_speed {
 namespace {
 
 // Adds the row of a layer along the column `along`, from its rows at one size of the other kind.
-void AddCrossing(const Frame& line, std::string_view along, std::string_view fixed, Table& table) {
+void AddCrossing(const Frame& line,
+                 std::string_view along,
+                 std::string_view fixed,
+                 std::vector<Row>& rows) {
   std::map<double, std::pair<double, double>> by_size;  // saved percent and speedup
   line.ForEach([&](const Frame& row) {
     by_size[row.Number(along)] = {row.Number("saved_percent"), row.Number("speedup")};
@@ -30,7 +33,7 @@ void AddCrossing(const Frame& line, std::string_view along, std::string_view fix
                 crossing.always ? 1 : 0,
                 by_size.begin()->second.second,
                 by_size.rbegin()->second.second});
-  table.rows.push_back(std::move(cells));
+  rows.push_back(std::move(cells));
 }
 
 }  // namespace
@@ -47,7 +50,8 @@ Crossing FindCrossing(std::span<const double> sizes, std::span<const double> sav
   return {sizes[first], std::exp2(low + share * (high - low)), false};
 }
 
-void DeriveCrossings(const Frame& layers, Table& crossings) {
+std::vector<Row> CrossingRows(const Frame& layers) {
+  std::vector<Row> rows;
   const Frame compared = layers.Where([](const Frame& row) {
     return row.Text("kind") != kStandard && !std::isnan(row.Number("saved_percent"));
   });
@@ -56,9 +60,10 @@ void DeriveCrossings(const Frame& layers, Table& crossings) {
     for (const auto& [along, fixed] : {std::pair{"dim", "tokens"}, std::pair{"tokens", "dim"}}) {
       std::map<double, Frame> lines;  // ascending
       for (const Frame& line : layer.By({fixed})) lines.emplace(line.Number(fixed), line);
-      for (const auto& [at, line] : lines) AddCrossing(line, along, fixed, crossings);
+      for (const auto& [at, line] : lines) AddCrossing(line, along, fixed, rows);
     }
   }
+  return rows;
 }
 
 }  // namespace numsim::experiments::linear_speed

@@ -58,7 +58,7 @@ Curve MeanByDim(const Frame& frame, std::string_view column) {
 }
 
 // Adds the row of a layer at a size, from the operations of all layers at that size.
-void AddLayer(const Frame& layer, const Frame& size, Table& layers) {
+void AddLayer(const Frame& layer, const Frame& size, std::vector<Row>& layers) {
   const LayerKey key = KeyOf(layer);
   const PassTimes times(layer);
   const double standard = PassTimes(OfLayer(size, key.Standard())).Mean();  // NaN: not timed
@@ -69,7 +69,7 @@ void AddLayer(const Frame& layer, const Frame& size, Table& layers) {
                {100 * (1 - times.Mean() / standard),
                 standard / times.Mean(),
                 layer.Where("part", ToString(Part::kOther)).Mean("kept_bytes")});
-  layers.rows.push_back(std::move(cells));
+  layers.push_back(std::move(cells));
 }
 
 }  // namespace
@@ -184,12 +184,12 @@ Curve OperationCurve(const Frame& operations,
   return MeanByDim(OfLayer(rows, key), "seconds");
 }
 
-void Derive(const Settings&, Tables& tables) {
-  Table& table = tables.at(std::string(kLayersTable));
-  for (const Frame& size : Frame(tables.at(std::string(kOperationsTable))).By({"dim", "tokens"})) {
-    for (const Frame& layer : size.By(kLayer)) AddLayer(layer, size, table);
+std::vector<Row> LayerRows(const study::Results& results) {
+  std::vector<Row> rows;
+  for (const Frame& size : results.Of("operations").By({"dim", "tokens"})) {
+    for (const Frame& layer : size.By(kLayer)) AddLayer(layer, size, rows);
   }
-  DeriveCrossings(table, tables.at(std::string(kCrossingsTable)));
+  return rows;
 }
 
 }  // namespace numsim::experiments::linear_speed

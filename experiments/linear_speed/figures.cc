@@ -132,7 +132,7 @@ Figure OperationsFigure(const Settings& settings,
     }
   }
   figure.columns = 2;
-  figure.source_csv = std::string(kOperationsTable) + ".csv";
+  figure.source_csv = "operations.csv";
   return figure;
 }
 
@@ -221,7 +221,7 @@ Figure KindsFigure(const Settings& settings, const Frame& layers, const Quantity
   Figure figure;
   figure.name = quantity.name + "-by-tokens";
   figure.title = quantity.title;
-  figure.source_csv = std::string(kLayersTable) + ".csv";
+  figure.source_csv = "layers.csv";
   for (const std::string& tokens : TokenTexts(settings)) {
     figure.panels.push_back(KindsPanel(layers, Subject(layers).Standard(), tokens, quantity));
   }
@@ -233,7 +233,7 @@ Figure LayersFigure(const Settings& settings, const Frame& layers, const Quantit
   Figure figure;
   figure.name = quantity.name;
   figure.title = quantity.title;
-  figure.source_csv = std::string(kLayersTable) + ".csv";
+  figure.source_csv = "layers.csv";
   std::vector<LayerKey> standards;
   const std::vector<LayerKey> keys = LayerKeys(layers);
   for (const LayerKey& key : keys) {
@@ -252,31 +252,41 @@ Figure LayersFigure(const Settings& settings, const Frame& layers, const Quantit
   return figure;
 }
 
+const Quantity kSaved = {.name = "linear-speed-saved",
+                         .title = "Time that each kind of linear layer saves over standard",
+                         .label = "time saved over standard, %",
+                         .columns = {"saved_percent"},
+                         .factor = 1,
+                         .level = 0,
+                         .level_label = ""};
+const Quantity kQuantize = {.name = "linear-speed-quantize-share",
+                            .title = "Share of quantisation in the time of a linear layer",
+                            .label = "quantising and converting, %",
+                            .columns = {"quantize_share", "convert_share"},
+                            .factor = 100,
+                            .level = 25,
+                            .level_label = "25 %: the maximum in the paper"};
+
 }  // namespace
 
-std::vector<Figure> Figures(const Settings& settings, const Tables& tables) {
-  const Frame& operations = tables.at(std::string(kOperationsTable));
-  const Frame& layers = tables.at(std::string(kLayersTable));
-  const Quantity saved = {.name = "linear-speed-saved",
-                          .title = "Time that each kind of linear layer saves over standard",
-                          .label = "time saved over standard, %",
-                          .columns = {"saved_percent"},
-                          .factor = 1,
-                          .level = 0,
-                          .level_label = ""};
-  const Quantity quantize = {.name = "linear-speed-quantize-share",
-                             .title = "Share of quantisation in the time of a linear layer",
-                             .label = "quantising and converting, %",
-                             .columns = {"quantize_share", "convert_share"},
-                             .factor = 100,
-                             .level = 25,
-                             .level_label = "25 %: the maximum in the paper"};
-  std::vector<Figure> figures = {
-      OperationsFigure(settings, operations, SubjectInEachFormat(layers)),
-      LayersFigure(settings, layers, saved),
-      LayersFigure(settings, layers, quantize)};
-  if (TokenTexts(settings).size() > 1) figures.push_back(KindsFigure(settings, layers, saved));
-  return figures;
+study::Named<std::function<Figure(const study::Results&)>> Figures() {
+  const auto of_layers = [](const Quantity& quantity) {
+    return [&quantity](const study::Results& results) {
+      return LayersFigure(results.settings, results.Of("layers"), quantity);
+    };
+  };
+  return {{"operations",
+           [](const study::Results& results) {
+             return OperationsFigure(results.settings,
+                                     results.Of("operations"),
+                                     SubjectInEachFormat(results.Of("layers")));
+           }},
+          {"saved", of_layers(kSaved)},
+          {"quantize-share", of_layers(kQuantize)},
+          {"saved-by-tokens", [](const study::Results& results) {
+             if (TokenTexts(results.settings).size() < 2) return Figure();
+             return KindsFigure(results.settings, results.Of("layers"), kSaved);
+           }}};
 }
 
 }  // namespace numsim::experiments::linear_speed

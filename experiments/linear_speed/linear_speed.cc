@@ -1,4 +1,4 @@
-// Definition of the experiment `linear-speed`: options, columns, trials.
+// Definition of the experiment `linear-speed`: what study.toml does not say, layers and trials.
 #include "experiments/linear_speed/linear_speed.h"
 
 #include <fmt/format.h>
@@ -23,111 +23,6 @@ constexpr Keyword<Part> kPartNames[] = {{"product", Part::kProduct},
                                         {"convert", Part::kConvert},
                                         {"other", Part::kOther}};
 
-constexpr std::string_view kDescription =
-    "Times the forward and the backward pass of one linear layer, from dim to 4 dim and from\n"
-    "4 dim to dim, as in a transformer's MLP: every operation, its share of the time, and what\n"
-    "each kind of layer saves over `standard`. The times of both layers are averaged.\n"
-    "All kinds of a size are timed in turn, round after round, so that a machine that slows down\n"
-    "slows all of them alike; the first round is not counted. Rounds continue until --repeats\n"
-    "and --min-seconds per layer are reached, but not beyond --max-seconds. The median time of\n"
-    "each operation counts. Operands are normal random numbers. Each pass takes the next of\n"
-    "several sets of operands of at least 64 MiB in total, because a layer in a network finds its\n"
-    "operands outside the inner caches. The time of a pass outside its operations (memory for\n"
-    "results) is the operation `other`.\n"
-    "`standard` is timed once for each accumulation mode of --product. Each other layer uses that\n"
-    "mode for its GEMMs in high precision, and is compared with `standard` of the same mode.\n"
-    "Under --backend cuda the layers run on the device, values are bf16, and the device's clock\n"
-    "is used. A round has two passes of each layer: one between two events, which gives the time\n"
-    "of the layer, and one with two events around each operation. `other` is then the first time\n"
-    "less the operations of the second; because events take time, it may be negative. The first\n"
-    "three rounds are not counted; the sets of operands have at least 256 MiB in total. Before\n"
-    "timing, the results of each layer are compared with the CPU's: all elements of a small\n"
-    "layer, bit for bit, in GEMMs whose accumulation mode the CPU emulates, and some elements of\n"
-    "each GEMM at the size that is timed. A difference ends the run. If all layers together do\n"
-    "not fit into the device's memory, they are timed in groups, each with `standard`. Layers\n"
-    "with int8 sums of more than 131071 terms are left out at that size. --preset paper has the\n"
-    "sizes of Figures 6 and 7. Each seed times every size anew.";
-
-std::vector<Option> Options() {
-  constexpr const char* kKinds =
-      "standard,switchback,switchback-m,switchback-q,llm-int8,tensor-wise";
-  return {
-      {.name = "kinds",
-       .quick = kKinds,
-       .paper = kKinds,
-       .help = "layer kinds, separated by commas; without standard nothing is compared",
-       .cuda = "standard,switchback,switchback-m,switchback-q,llm-int8,tensor-wise,row-wise-gw-hp"},
-      {.name = "formats",
-       .quick = "int8",
-       .paper = "int8,e4m3fn",
-       .help = "formats of quantised operands, named or custom, separated by commas",
-       .cuda = "int8,e4m3fn"},
-      {.name = "dims",
-       .quick = "128,256,512,1024,2048",
-       .paper = "1024,1280,2048,4096",
-       .help = "widths of the network, separated by commas: 1 to 16384"},
-      {.name = "widths",
-       .quick = "4",
-       .paper = "4",
-       .help = "inner width of the MLP in units of dim, separated by commas: 1 (one square layer) "
-               "to 16"},
-      {.name = "tokens",
-       .quick = "1024",
-       .paper = "8192,16384,32768,65536,131072",
-       .help = "batch times sequence length, separated by commas: 1 to 1048576"},
-      {.name = "repeats",
-       .quick = "5",
-       .paper = "9",
-       .help = "minimum number of timed passes per layer, 1 to 1000",
-       .cuda = "20"},
-      {.name = "min-seconds",
-       .quick = "0.1",
-       .paper = "1",
-       .help = "minimum seconds spent per layer and size, 0 to 3600",
-       .cuda = "0.02"},
-      {.name = "max-seconds",
-       .quick = "0",
-       .paper = "0",
-       .help = "start no further round after these seconds per layer and size, up to 3600; 0: no "
-               "limit",
-       .cuda = "5"},
-      {.name = "high-precision",
-       .quick = "fp32",
-       .paper = "fp32",
-       .help = "format of operands that are not quantised: fp32, bf16, fp16",
-       .cuda = "bf16"},
-      {.name = "product",
-       .quick = "library,fp32",
-       .paper = "library",
-       .help = "accumulation modes of GEMMs in high precision, separated by commas: library, fp32, "
-               "...",
-       .cuda = "library"},
-      {.name = "accumulate",
-       .quick = "fp32",
-       .paper = "fp32",
-       .help = "accumulation mode of GEMMs of quantised operands that are not integers",
-       .cuda = "hopper-fp8-fast"},
-  };
-}
-
-std::vector<PaperSetting> PaperSettings() {
-  constexpr const char* kScript = "Figure 6 and the script beside [SwitchBack-A100]";
-  return {
-      {"dims", "1024,1280,1408,1664,2048,4096", kScript, "Other sizes take other times."},
-      {"tokens", "16384,32768,65536,131072", kScript, "Smaller ones gain less."},
-      {"widths", "4", "Figure 6", ""},
-      {"high-precision", "fp16", "Appendix B", "numsim's standard on a GPU is bf16."},
-      {"",
-       "The paper times kernels in Triton against torch.matmul on an A100",
-       "Appendix B",
-       "Here the kernels are numsim's, and the machine is that of the run."},
-      {"",
-       "The paper does not say how often it repeats a measurement",
-       "Appendix B",
-       "Here --seeds repeats it in one process on one machine: intervals cover no other machine."},
-  };
-}
-
 // Returns the sizes of a list option. Throws Error naming the option if two are equal.
 std::vector<size_t> Sizes(const Settings& settings, std::string_view name, int64_t high) {
   std::vector<size_t> sizes;
@@ -138,10 +33,6 @@ std::vector<size_t> Sizes(const Settings& settings, std::string_view name, int64
   }
   CheckDistinct(name, texts);
   return sizes;
-}
-
-std::string ScaleText(const Settings& settings, const Tables&) {
-  return fmt::format("dim {}, {} tokens", settings.Get("dims"), settings.Get("tokens"));
 }
 
 Trial MakeTrial(size_t dim, size_t width, size_t tokens, bool widens, uint64_t seed) {
@@ -271,25 +162,18 @@ std::vector<TimedLayer> TimedLayers(const Settings& settings) {
 
 Experiment LinearSpeed() {
   using namespace linear_speed;
-  Experiment experiment;
-  experiment.name = "linear-speed";
-  experiment.title = "time of each operation of a linear layer, by kind and size";
-  experiment.reproduces =
-      "Appendix B of [SwitchBack]: Figures 6, 7 (left) and 10, on a processor or a GPU";
-  experiment.description = std::string(kDescription);
-  experiment.options = Options();
-  experiment.presets = {{"quick", 1, 50}, {"paper", 3}};
-  experiment.tables = TableSpecs();
-  experiment.timed = true;
-  experiment.trials = Trials;
-  experiment.run = Measure;
-  experiment.derive = Derive;
-  experiment.figures = Figures;
-  experiment.claims = Claims();
-  experiment.paper_settings = PaperSettings();
-  experiment.scale = ScaleText;
-  experiment.notes = Notes;
-  return experiment;
+  study::Functions functions{.evidence = ClaimEvidence(),
+                             .tables = {{"layers", LayerRows},
+                                        {"crossings",
+                                         [](const study::Results& results) {
+                                           return CrossingRows(results.Of("layers"));
+                                         }}},
+                             .figures = Figures(),
+                             .measurements = {{"layers", {Trials, Measure}}}};
+  study::Study study =
+      study::ReadStudy(study::StudyText("linear_speed"), "linear_speed/study.toml", functions);
+  study.notes = Notes;
+  return study::MakeExperiment(std::move(study));
 }
 
 }  // namespace numsim::experiments

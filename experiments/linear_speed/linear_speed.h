@@ -1,5 +1,5 @@
 // Experiment `linear-speed`: the time of each operation of a linear layer, by layer kind and size
-// (Appendix B and Figures 6, 7 (left) and 10 of [SwitchBack]).
+// (Appendix B and Figures 6, 7 (left) and 10 of [SwitchBack]). study.toml has its options, tables and claims.
 #pragma once
 
 #include <array>
@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "experiments/runner/experiment.h"
+#include "experiments/study/study_file.h"
 #include "numsim/linear/linear.h"
 
 namespace numsim::experiments {
@@ -19,9 +20,6 @@ Experiment LinearSpeed();
 // The parts below are shared between this experiment's files and its tests.
 namespace linear_speed {
 
-inline constexpr std::string_view kOperationsTable = "operations";
-inline constexpr std::string_view kLayersTable = "layers";
-inline constexpr std::string_view kCrossingsTable = "crossings";
 inline constexpr std::string_view kStandard = "standard";
 
 // The category of an operation.
@@ -48,14 +46,14 @@ struct TimedLayer {
 // Returns every layer of a trial, in the order of the rows. Throws Error naming a bad option.
 std::vector<TimedLayer> TimedLayers(const Settings& settings);
 
-std::vector<TableSpec> TableSpecs();
 Rows Measure(const Settings& settings, const Trial& trial);
-void Derive(const Settings& settings, Tables& tables);
-// Adds the rows of crossings.csv, computed from a finished layers.csv.
-void DeriveCrossings(const Frame& layers, Table& crossings);
-std::vector<Figure> Figures(const Settings& settings, const Tables& tables);
-std::vector<ClaimSpec> Claims();
-std::string Notes(const Settings& settings, const Tables& tables);
+std::vector<Row> LayerRows(const study::Results& results);
+// Returns the rows of crossings.csv, computed from a finished layers.csv.
+std::vector<Row> CrossingRows(const Frame& layers);
+// Return the functions that study.toml names.
+study::Named<std::function<Figure(const study::Results&)>> Figures();
+study::Named<std::function<Evidence(const study::Results&)>> ClaimEvidence();
+std::string Notes(const study::Results& results);
 
 // Identifies a layer, and where it was timed, in all tables.
 struct LayerKey {

@@ -123,18 +123,18 @@ std::string CrossingNotes(const Frame& crossings) {
          text;
 }
 
-std::string Notes(const Settings& settings, const Tables& tables) {
-  const Frame layers = tables.at(std::string(kLayersTable));
+std::string Notes(const study::Results& results) {
+  const Frame layers = results.Of("layers");
   std::string text = fmt::format("Timed on {}, threads: {}, backend {}; library is {}.\n",
                                  layers.Text("device"),
                                  layers.Text("threads"),
                                  layers.Text("backend"),
                                  layers.Text("library"));
-  if (settings.seeds == 1) text += "One measurement: --seeds N times every size N times.\n";
+  if (results.settings.seeds == 1) text += "One measurement: --seeds N times every size N times.\n";
   text +=
       "llm-int8 has neither the outlier decomposition of LLM.int8() nor its kernels, and Figures 7 "
       "(right) and 8 are times of a whole training: none of this tests them.\n";
-  text += GoalNotes(layers) + CrossingNotes(tables.at(std::string(kCrossingsTable)));
+  text += GoalNotes(layers) + CrossingNotes(results.Of("crossings"));
   return text +
          "Time of the forward and the backward pass, mean of both layers, its shares, and the time "
          "saved over the standard layer of the same accumulation mode:\n" +

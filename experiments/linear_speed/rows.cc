@@ -140,7 +140,7 @@ Rows OperationRows(const Trial& trial,
       }
       cells.emplace_back(uint64_t{other ? 0 : times[k].checked[i]});
       cells.emplace_back(uint64_t{times[k].kept_bytes});
-      rows[std::string(kOperationsTable)].push_back(std::move(cells));
+      rows["operations"].push_back(std::move(cells));
     }
   }
   return rows;

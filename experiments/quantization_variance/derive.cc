@@ -62,27 +62,26 @@ LengthError ErrorAt(const Frame& rows, size_t k) {
   return sum;
 }
 
-void AddRatio(const DimensionRatio& ratio, const Frame& of_format, Table& ratios) {
+void AddRatio(const DimensionRatio& ratio, const Frame& of_format, std::vector<Row>& ratios) {
   const auto& [noisy_at, quiet_at, claimed, note] = ratio;
   const LengthError noisy = ErrorAt(of_format, noisy_at.length);
   const LengthError quiet = ErrorAt(of_format, quiet_at.length);
   if (noisy.seeds == 0 || quiet.seeds == 0) return;
   const double log_ratio = noisy.log_variance - quiet.log_variance;
   const double half = kZ95 * std::sqrt(noisy.log_error2 + quiet.log_error2);
-  ratios.rows.push_back(
-      {noisy_at.model,
-       noisy_at.operation,
-       noisy_at.length,
-       fmt::format("{} {}", quiet_at.model, quiet_at.operation),
-       quiet_at.length,
-       claimed,
-       static_cast<double>(noisy_at.length) / static_cast<double>(quiet_at.length),
-       of_format.Text("format"),
-       Exp(log_ratio),
-       Exp(log_ratio - half),
-       Exp(log_ratio + half),
-       Exp(noisy.log_relative - quiet.log_relative),
-       note});
+  ratios.push_back({noisy_at.model,
+                    noisy_at.operation,
+                    noisy_at.length,
+                    fmt::format("{} {}", quiet_at.model, quiet_at.operation),
+                    quiet_at.length,
+                    claimed,
+                    static_cast<double>(noisy_at.length) / static_cast<double>(quiet_at.length),
+                    of_format.Text("format"),
+                    Exp(log_ratio),
+                    Exp(log_ratio - half),
+                    Exp(log_ratio + half),
+                    Exp(noisy.log_relative - quiet.log_relative),
+                    note});
 }
 
 }  // namespace
@@ -109,10 +108,6 @@ std::string FirstGranularity(const Settings& settings) {
   return ToString(ParseScaleLayout(settings.GetList("granularities").front()));
 }
 
-std::vector<Frame> Curves(const Table& variance) {
-  return Frame(variance).Where("sweep", "yes").By({"source", "format", "granularity", "rounding"});
-}
-
 // The interval in the table is var_error * exp(+-1.96 error).
 double LogVarianceError(const Frame& row) {
   return Log(row.Number("var_error_high") / row.Number("var_error_low")) / (2 * kZ95);
@@ -121,20 +116,26 @@ double LogVarianceError(const Frame& row) {
 // A root mean square of n values has about half the relative error of their variance.
 double LogRelativeError(const Frame& row) { return 0.5 * LogVarianceError(row); }
 
-void Derive(const Settings& settings, Tables& tables) {
-  const Table& variance = tables.at(std::string(kVarianceTable));
-  Table& slopes = tables.at(std::string(kSlopesTable));
-  for (const Frame& curve : Curves(variance)) slopes.rows.push_back(SlopeRow(curve));
-  const std::vector<Frame> formats = Frame(variance)
+std::vector<Row> SlopeRows(const study::Results& results) {
+  std::vector<Row> rows;
+  const Frame sweep = results.Of("variance").Where("sweep", "yes");
+  for (const Frame& curve : sweep.By({"source", "format", "granularity", "rounding"})) {
+    rows.push_back(SlopeRow(curve));
+  }
+  return rows;
+}
+
+std::vector<Row> RatioRows(const study::Results& results) {
+  const std::vector<Frame> formats = results.Of("variance")
                                          .Where("source", "normal")
-                                         .Where("granularity", FirstGranularity(settings))
+                                         .Where("granularity", FirstGranularity(results.settings))
                                          .Where("rounding", "rne")
                                          .By({"format"});
+  std::vector<Row> rows;
   for (const DimensionRatio& ratio : DimensionRatios()) {
-    for (const Frame& of_format : formats) {
-      AddRatio(ratio, of_format, tables.at(std::string(kRatiosTable)));
-    }
+    for (const Frame& of_format : formats) AddRatio(ratio, of_format, rows);
   }
+  return rows;
 }
 
 }  // namespace numsim::experiments::quantization_variance

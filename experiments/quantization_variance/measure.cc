@@ -259,7 +259,7 @@ Rows Measure(const Settings& settings, const Trial& trial) {
                  uint64_t{pairs}};
     statistics[t].AppendCells(k, cells);
     cells.push_back(maxima.Mean());
-    rows[std::string(kVarianceTable)].push_back(std::move(cells));
+    rows["variance"].push_back(std::move(cells));
   }
   return rows;
 }

@@ -1,11 +1,13 @@
 // Experiment `quantization-variance`: how the variance that quantisation adds to an inner product
-// grows with its length (Appendix D of [SwitchBack]).
+// grows with its length (Appendix D of [SwitchBack]). study.toml has its options, tables, claims and figures.
 #pragma once
 
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "experiments/runner/experiment.h"
+#include "experiments/study/study_file.h"
 #include "numsim/formats/format_table.h"
 #include "numsim/quantize/scale_layout.h"
 #include "numsim/rounding/rounding.h"
@@ -16,10 +18,6 @@ Experiment QuantizationVariance();
 
 // The parts below are shared between this experiment's files.
 namespace quantization_variance {
-
-inline constexpr std::string_view kVarianceTable = "variance";
-inline constexpr std::string_view kSlopesTable = "slopes";
-inline constexpr std::string_view kRatiosTable = "dimension_ratios";
 
 // One way of quantising both operands.
 struct Treatment {
@@ -52,16 +50,8 @@ const std::vector<DimensionRatio>& DimensionRatios();
 // Returns the sources of operands: distribution names, or that of InputSource() with --input.
 std::vector<std::string> Sources(const Settings& settings);
 
-// Equivalences have as their control heavy-tailed operands in int8. The largest of k of them grows as
-// k^(1/3), and with it the spacing: their errors have neither one size nor independence.
-inline constexpr const char *kControlSource = "student-t3", *kControlFormat = "int8";
-inline constexpr const char* kControl = "the same of student-t3 operands in int8";
-
 // Returns the first of --granularities, by which the claims are judged.
 std::string FirstGranularity(const Settings& settings);
-
-// Returns the rows of the sweep as curves, whose rows agree in everything except k and seed.
-std::vector<Frame> Curves(const Table& variance);
 
 // Returns the standard error of log(var_error) that belongs to the interval of var_error.
 double LogVarianceError(const Frame& row);
@@ -70,16 +60,14 @@ double LogRelativeError(const Frame& row);
 
 // Returns a sentence about the granularities that relative-error leaves out because their errors
 // are those of another one; "" if there are none.
-std::string EqualPanelsNote(const Settings& settings, const Table& variance);
+std::string EqualPanelsNote(const study::Results& results);
 
 Rows Measure(const Settings& settings, const Trial& trial);
-void Derive(const Settings& settings, Tables& tables);
-std::vector<Figure> Figures(const Settings& settings, const Tables& tables);
-std::vector<ClaimSpec> Claims();
-// Return those of them about the paper's own model, which are exact, and about D.3.
-std::vector<ClaimSpec> ModelClaims();
-std::vector<ClaimSpec> RatioClaims();
-std::string Notes(const Settings& settings, const Tables& tables);
+std::vector<Row> SlopeRows(const study::Results& results);
+std::vector<Row> RatioRows(const study::Results& results);
+Figure RelativeFigure(const study::Results& results);
+void AddClaimFunctions(study::Functions& functions);
+std::string Notes(const study::Results& results);
 
 }  // namespace quantization_variance
 }  // namespace numsim::experiments

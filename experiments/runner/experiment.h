@@ -99,9 +99,18 @@ struct RateTuning {
   std::function<std::string(const Trial&)> arm = {};
 };
 
+// The kind of the cells of a column. A number may stand as its text: "1e-05", "nan".
+enum class CellKind : uint8_t {
+  kAny,  // not said
+  kText,
+  kWhole,
+  kNumber,
+};
+
 struct Column {
   std::string name;
   std::string meaning;  // with unit
+  CellKind kind = CellKind::kAny;
 };
 
 // Returns `first`, followed by `rest`.

@@ -93,6 +93,9 @@ void CheckOptionBy(const Study& study, const Axis& axis) {
 void CheckKeys(const Study& study) {
   const KeyChecker checker(study);
   for (const Setting& setting : study.settings) {
+    if (!Trains(study) && !(setting.keys.empty() && setting.choices.empty())) {
+      throw About(study, setting.name, "keys: the study trains nothing");
+    }
     checker.Check(setting.name, setting.keys);
     checker.Check(setting.name, setting.choices);
   }
@@ -185,6 +188,12 @@ void CheckControl(const Study& study, const ClaimRow& claim, const std::string& 
   if (claim.kind != ClaimKind::kEquivalence && named) {
     throw About(study, part, "control: only an equivalence has one");
   }
+  if (claim.on) {
+    if (!control.text.empty() && control.arms.empty() && control.where.empty()) {
+      throw About(study, part, "control: expected where or arms");
+    }
+    return;
+  }
   if (!control.text.empty() && control.arms.empty() && !claim.evidence) {
     throw About(study, part, "control.arms: is missing");
   }
@@ -199,7 +208,7 @@ void CheckControl(const Study& study, const ClaimRow& claim, const std::string& 
 
 void CheckClaim(const Study& study, const ClaimRow& claim) {
   const std::string part = "claim " + claim.name;
-  const bool compares = !claim.evidence && !study.common.compare;
+  const bool compares = !claim.evidence && !claim.on && !study.common.compare;
   if (compares && !claim.outcome && !study.common.outcome) {
     throw About(study, part, "outcome: is missing");
   }
@@ -212,6 +221,7 @@ void CheckClaim(const Study& study, const ClaimRow& claim) {
   }
   CheckRatio(study, claim, part, margin);
   CheckControl(study, claim, part);
+  if (claim.on) return;  // its columns are those of a table, which the reader knows
   const auto same = [](const Picks& a, const Picks& b) {
     return std::ranges::equal(a, b, [](const Pick& x, const Pick& y) {
       return x.axis == y.axis && x.name == y.name && !x.of && !y.of;

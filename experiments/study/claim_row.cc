@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "experiments/study/selected_rows.h"
 #include "experiments/study/study.h"
 #include "experiments/study/study_rates.h"
 
@@ -30,6 +31,7 @@ std::vector<Arm> ArmsOf(const Results& results, const ClaimRow& claim) {
 // Returns whether a claim says what it compares: its arms, or the centre if it has none. Where an axis has
 // no value by itself, the study's own comparison chooses the arms.
 bool HasOwnArms(const Study& study, const ClaimRow& claim) {
+  if (!Trains(study)) return false;
   if (study.centre) return true;
   return !claim.arms.empty() &&
          std::ranges::none_of(study.axes, [](const Axis& axis) { return axis.baseline.empty(); });
@@ -109,6 +111,7 @@ Evidence EvidenceOf(const Results& results, const ClaimRow& claim) {
     const std::string why = claim.obstacle(results);
     if (!why.empty()) return NotTestedBecause(why);
   }
+  if (claim.on) return EvidenceOfRows(results, claim);
   std::vector<Arm> named;
   for (const auto& [picks, weight] : claim.arms) named.push_back(results.ArmOf(picks));
   const std::string untuned = RateObstacle(results.study, results.settings, named);

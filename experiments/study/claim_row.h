@@ -25,7 +25,7 @@ struct Pick {
   std::string name = {};
   std::function<std::string(const Settings&)> of = {};
 };
-// An arm of a claim. Axes that are not named have the value of Study::centre.
+// An arm of a claim. In a study without trainings the axes are columns. Axes that are not named have the value of Study::centre.
 using Picks = std::vector<Pick>;
 
 // The results of a run, or those that a claim is judged on.
@@ -47,7 +47,30 @@ using ArmContrast = std::vector<std::pair<Arm, double>>;
 struct ControlRow {
   std::string text = {};  // the contrast in words
   std::vector<Picks> arms = {};
+  Picks where = {};  // of a claim on rows: the conditions that differ
   std::string none = {};
+};
+
+// Rows of a table that a claim of a study without trainings is judged by. Without a judge, the outcome of
+// each seed is compared with a number, or that of each row between arms.
+struct RowsOfClaim {
+  std::string table;
+  Picks where = {};                       // the values of columns
+  std::string arm = {};                   // text of an arm, with columns in braces
+  std::vector<std::string> each_of = {};  // arms are compared in each combination of these columns
+  bool arms_alone = false;                // other rows are left out
+  // Why the claim is not tested if there are no rows, or none of an arm; with columns of conditions in
+  // braces, and options, {--NAME}.
+  std::string missing = {}, absent = {};
+  // Returns why the rows do not test the claim; "" if they do.
+  std::function<std::string(const Results&, const Frame& rows)> unfit = {};
+  // Returns the rows that count.
+  std::function<Frame(const Results&, const Frame& rows)> rows = {};
+  std::function<Evidence(const Results&, const Frame& rows)> judge = {};
+  // Returns the evidence with what the rows say about it beside their outcomes: that it is a bound.
+  std::function<Evidence(const Frame& rows, Evidence)> bound = {};
+  // Of a number that settings decide: its text.
+  std::function<std::string(const Settings&)> reference = {};
 };
 
 struct ClaimRow {
@@ -70,6 +93,7 @@ struct ClaimRow {
   ControlRow control = {};
   std::function<double(const Frame& run)> outcome = {};
   std::function<Evidence(const Results&)> evidence = {};
+  std::optional<RowsOfClaim> on = {};  // a study without trainings
   // Returns why the run does not test the claim; "" if it does.
   std::function<std::string(const Results&)> obstacle = {};
 };

@@ -6,6 +6,7 @@
 
 #include "experiments/study/assemble.h"
 #include "experiments/study/lines.h"
+#include "experiments/study/selected_rows.h"
 #include "experiments/study/study.h"
 
 namespace numsim::experiments::study {
@@ -18,7 +19,7 @@ bool HasColumn(const Table& table, const std::string& name) {
 // Returns the rows of arms that have the centre's values on the axes that the figure does not show.
 Frame AtCentre(const Results& results, const Dots& dots) {
   const Table& table = results.tables.at(dots.table);
-  Frame rows = table;
+  Frame rows = RowsWhere(results, table, dots.where);
   if (!results.study.centre) return rows;
   const Arm centre = results.study.centre(results.settings);
   for (size_t i = 0; i < centre.size(); ++i) {
@@ -57,7 +58,7 @@ Series SeriesOf(const Dots& dots,
 
 Panel PanelOf(const Dots& dots, const Frame& all, const std::string& value, bool interval) {
   Panel panel;
-  panel.title = dots.panel_title ? dots.panel_title(value) : value;
+  panel.title = dots.panel_title ? dots.panel_title(value, RowsOf(all, dots.panel, value)) : value;
   panel.x = {.label = dots.x_label, .log10 = dots.log10};
   panel.y.label = dots.y_label;
   panel.rows = all.Distinct(dots.along);

@@ -5,6 +5,7 @@
 #include <string>
 
 #include "experiments/study/claim_row.h"
+#include "experiments/study/lines.h"
 #include "numsim/plot/figure.h"
 
 namespace numsim::experiments::study {
@@ -20,7 +21,8 @@ struct Dots {
   std::string x_label, y_label;  // y: of the rows
   bool log10 = false;            // of x
   int columns = 2;
-  std::function<std::string(const std::string& value)> panel_title = {};  // empty: the value
+  PanelTitle panel_title = {};  // empty: the value
+  Picks where = {};             // conditions of the rows that are shown
 };
 
 // Returns the function of Study::figures that draws the dots. Of a study with a centre they are those of arms

@@ -9,6 +9,9 @@
 
 namespace numsim::experiments::study {
 
+// Returns the title of a panel: of a value, whose rows these are.
+using PanelTitle = std::function<std::string(const std::string& value, const Frame& rows)>;
+
 struct Lines {
   std::string name;
   std::string title;  // with columns of the first row in braces
@@ -16,13 +19,20 @@ struct Lines {
   std::string panel, line;  // columns
   std::string x, y;         // columns
   std::string x_label, y_label;
-  bool log10 = false;    // of y
+  bool log10 = false;  // of y
+  bool log2_x = false;
+  bool same_y = false;   // as Figure::same_y
   bool to_last = false;  // x is from 0 to its largest value
   bool markers = false;
   int columns = 2;
   // Points are means of x and y over the rows of each value of this column; empty: of y over those of x.
   std::string by = {};
-  std::function<std::string(const std::string& value)> panel_title = {};  // empty: the value
+  PanelTitle panel_title = {};  // empty: the value
+  Picks where = {};             // conditions of the rows that are shown
+  // Bands are from the least Y_low to the largest Y_high in place of the range over seeds.
+  bool interval = false;
+  // A column drawn dotted beside each line, in its colour. The legend has the label once.
+  std::string dotted = {}, dotted_label = {};
   // Returns the rows that are shown; empty: all.
   std::function<Frame(const Results&, const Frame&)> rows = {};
   // Completes the panel of a value; the frame has the rows of all panels.

@@ -100,7 +100,9 @@ Node& Node::Need(std::string_view key) {
 }
 
 Error Node::About(std::string_view key, std::string_view message) const {
-  return Error::Format("{}: {}{}", place_, key.empty() ? "" : fmt::format("{}: ", key), message);
+  const auto child = std::ranges::find(children_, key, &Node::key_);
+  const std::string& place = child == children_.end() ? place_ : child->place_;
+  return Error::Format("{}: {}{}", place, key.empty() ? "" : fmt::format("{}: ", key), message);
 }
 
 std::string Node::Text(std::string_view key) {
@@ -182,15 +184,20 @@ std::pair<std::vector<double>, bool> Node::Numbers(std::string_view key) {
   return {numbers, whole};
 }
 
-std::vector<Node> Node::Tables(std::string_view key) {
+std::vector<Node> Node::Entries(std::string_view key) {
   Node* const child = Take(key);
   if (child == nullptr) return {};
   const bool none = child->value_.kind == Kind::kArray && child->value_.whole == 0;
-  if (child->value_.kind != Kind::kTable && !none) throw child->About(key, "expected tables");
-  for (const Node& table : child->children_) {
-    if (table.value_.kind != Kind::kTable) throw table.About(table.key_, "expected a table");
-  }
+  if (!child->IsTable() && !none) throw child->About(key, "expected tables");
   return child->children_;
+}
+
+std::vector<Node> Node::Tables(std::string_view key) {
+  std::vector<Node> tables = Entries(key);
+  for (const Node& table : tables) {
+    if (!table.IsTable()) throw table.About(table.key_, "expected a table");
+  }
+  return tables;
 }
 
 Node Node::Table(std::string_view key) {
@@ -220,6 +227,17 @@ std::vector<Node> Node::Values() {
   std::vector<Node> values;
   AddValues("", values);
   return values;
+}
+
+void Node::AddMissing(const Node& other, std::string_view merged) {
+  for (const Node& given : other.children_) {
+    Node* const own = Child(given.key_);
+    if (own == nullptr) {
+      children_.push_back(given);
+    } else if (given.key_ == merged) {
+      own->AddMissing(given);
+    }
+  }
 }
 
 void Node::Replace(const std::map<std::string, std::string>& words) {

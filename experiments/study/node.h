@@ -44,16 +44,23 @@ class Node {
   // Returns the tables of an array, or of a table of tables, in the order of the file; none if there is no
   // such key.
   std::vector<Node> Tables(std::string_view key);
+  // Returns what stands below a key, tables and values, in the order of the file; nothing if there is no
+  // such key.
+  std::vector<Node> Entries(std::string_view key);
+  bool IsTable() const { return value_.kind == ConfigValue::Kind::kTable; }
   // Returns the table of a key; an empty one if there is none.
   Node Table(std::string_view key);
   // Returns the values below this table by their keys, "model.layers", and takes all of them.
   std::vector<Node> Values();
 
+  // Adds the keys of another table that this one does not have, and to the tables under `merged` those that
+  // they do not have.
+  void AddMissing(const Node& other, std::string_view merged = "");
   // Replaces {NAME} in every text below by words.at(NAME). Other braces stay.
   void Replace(const std::map<std::string, std::string>& words);
   // Throws Error for the first key that was not taken, with the nearest key that was asked for.
   void CheckTaken() const;
-  // Returns Error "FILE:LINE: KEY: message".
+  // Returns Error "FILE:LINE: KEY: message", with the line of the key if the table has it, or its own.
   Error About(std::string_view key, std::string_view message) const;
 
  private:

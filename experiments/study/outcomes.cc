@@ -155,12 +155,11 @@ DerivedTable ArmMeans(const std::string& name, const std::vector<MeanColumn>& co
   return table;
 }
 
-std::function<Figure(const Results&)> LossFigure(
-    const std::string& name,
-    const std::string& title,
-    const std::string& panel,
-    const std::string& line,
-    std::function<std::string(const std::string&)> panel_title) {
+std::function<Figure(const Results&)> LossFigure(const std::string& name,
+                                                 const std::string& title,
+                                                 const std::string& panel,
+                                                 const std::string& line,
+                                                 PanelTitle panel_title) {
   Lines lines{.name = name,
               .title = title,
               .table = "curves",

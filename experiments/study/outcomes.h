@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "experiments/claims/frame.h"
+#include "experiments/study/lines.h"
 #include "experiments/study/study.h"
 
 namespace numsim::experiments::study {
@@ -43,12 +44,11 @@ DerivedTable ArmMeans(const std::string& name, const std::vector<MeanColumn>& co
 
 // Returns the figure of losses against steps in `curves`: a panel for each value of an axis, with the
 // baseline of both axes beside each. Losses above those of the panel of the baseline are cut.
-std::function<Figure(const Results&)> LossFigure(
-    const std::string& name,
-    const std::string& title,
-    const std::string& panel,
-    const std::string& line,
-    std::function<std::string(const std::string&)> panel_title);
+std::function<Figure(const Results&)> LossFigure(const std::string& name,
+                                                 const std::string& title,
+                                                 const std::string& panel,
+                                                 const std::string& line,
+                                                 PanelTitle panel_title);
 // Returns the figure of the column `gap` of `outcomes`: a point for each value of an axis but its
 // baseline, infinite if a seed diverged.
 std::function<Figure(const Results&)> GapFigure(const std::string& name,

@@ -67,6 +67,7 @@ struct MeasuredTable {
   std::string name;
   std::vector<Column> columns;
   bool of_arms = true;  // axes and seed come before them
+  bool timed = false;   // of trials that train nothing: as TableSpec::timed
 };
 
 struct ProbeSpec {

@@ -10,6 +10,7 @@
 #include "experiments/runner/settings.h"
 #include "experiments/runner/training_of_row.h"
 #include "experiments/study/assemble.h"
+#include "experiments/study/cell_kinds.h"
 #include "experiments/study/check_study.h"
 #include "experiments/study/fork.h"
 #include "experiments/study/name_list.h"
@@ -63,6 +64,7 @@ Option MakeOption(const Study& study, const OptionRow& row) {
   if (row.setting == nullptr) return option;
   option.part_of = row.setting->part_of;
   option.at_most = row.setting->at_most;
+  option.cuda = row.setting->cuda;
   if (before == study.before.end()) option.before = row.setting->before;
   return option;
 }
@@ -96,7 +98,7 @@ std::vector<Option> MakeOptions(const Study& study) {
       options.begin(), options.end(), of_axis);  // what a user is likely to look for
   if (study.forks_from) options.push_back(ForkOption());
   if (study.rates) options.push_back(RatesOption());
-  options.push_back(KeysOption());
+  if (Trains(study)) options.push_back(KeysOption());
   return options;
 }
 
@@ -148,6 +150,7 @@ std::vector<Trial> TrialsOf(const Study& study, const Settings& settings) {
   Checker checker;
   std::vector<Trial> trials;
   if (study.others.list) trials = study.others.list(settings);
+  if (!Trains(study)) return trials;
   for (const Arm& arm : ArmsOf(study, settings)) {
     Assembled assembled;
     for (const Arm& trained : TrainedArms(study, settings, arm)) {
@@ -170,7 +173,7 @@ std::vector<Trial> TrialsOf(const Study& study, const Settings& settings) {
 }
 
 bool IsTraining(const Study& study, const Trial& trial) {
-  return trial.parameters.contains(study.axes.front().name);
+  return Trains(study) && trial.parameters.contains(study.axes.front().name);
 }
 
 std::vector<TrainingOfRow> TrainingsOf(const Study& study,
@@ -206,7 +209,6 @@ std::vector<TrainConfig> ConfigsOf(const Study& study,
 
 // Adds what compares a run's trainings with those of a paper.
 void AddPaper(const Shared& study, Experiment& experiment) {
-  experiment.paper_settings = study->paper_settings;
   experiment.trained = [study](const Settings& settings) {
     return TrainedScaleOf(*study, settings, AllTrained(*study, settings));
   };
@@ -231,21 +233,24 @@ std::vector<Column> ArmColumns(const Study& study) {
 
 void Derive(const Study& study, const Settings& settings, Tables& tables) {
   for (const DerivedTable& derived : study.derived) {
-    tables.at(derived.name).rows = derived.rows({study, settings, tables});
+    std::vector<Row> rows = derived.rows({study, settings, tables});
+    CheckCells(derived.name, derived.columns, rows);
+    tables.at(derived.name).rows = std::move(rows);
   }
 }
 
 // Returns the figures that have panels; successive ones of the same name are one.
 std::vector<Figure> FiguresOf(const Study& study, const Settings& settings, const Tables& tables) {
   std::vector<Figure> figures;
-  for (const auto& draw : study.figures) {
-    Figure figure = draw({study, settings, tables});
-    if (figure.panels.empty()) continue;
-    if (figures.empty() || figures.back().name != figure.name) {
-      figures.push_back(std::move(figure));
-      continue;
+  for (const FigureSource& draw : study.figures) {
+    for (Figure& figure : draw({study, settings, tables})) {
+      if (figure.panels.empty()) continue;
+      if (figures.empty() || figures.back().name != figure.name) {
+        figures.push_back(std::move(figure));
+        continue;
+      }
+      for (Panel& panel : figure.panels) figures.back().panels.push_back(std::move(panel));
     }
-    for (Panel& panel : figure.panels) figures.back().panels.push_back(std::move(panel));
   }
   return figures;
 }
@@ -307,7 +312,7 @@ std::vector<TableSpec> TablesOf(const Study& study) {
   key.push_back({"seed", "seed of weights and batches"});
   std::vector<TableSpec> tables;
   for (const MeasuredTable& table : study.others.tables) {
-    tables.push_back({.name = table.name, .columns = table.columns});
+    tables.push_back({.name = table.name, .columns = table.columns, .timed = table.timed});
   }
   for (const ProbeSpec& probe : study.probes) {
     for (const MeasuredTable& table : probe.tables) {
@@ -323,6 +328,8 @@ std::vector<TableSpec> TablesOf(const Study& study) {
   }
   return tables;
 }
+
+bool Trains(const Study& study) { return !study.axes.empty(); }
 
 size_t NumberOf(const Study& study, const std::string& axis) {
   const auto found = std::ranges::find(study.axes, axis, &Axis::name);
@@ -474,13 +481,22 @@ Experiment MakeExperiment(Study given) {
   experiment.tables = TablesOf(*study);
   experiment.trials = [study](const Settings& settings) { return TrialsOf(*study, settings); };
   experiment.run = [study](const Settings& settings, const Trial& trial) {
-    if (!IsTraining(*study, trial)) return study->others.run(settings, trial);
+    if (!IsTraining(*study, trial)) {
+      Rows rows = study->others.run(settings, trial);
+      CheckCells(study->others.tables, rows);
+      return rows;
+    }
     return IsBranched(*study, settings, ArmOf(*study, trial))
                ? study->branches.measure(*study, settings, trial)
                : MeasureTraining(*study, settings, trial);
   };
-  experiment.rows = RowsOf(study);
-  experiment.tuning = TuningOf(study);
+  experiment.timed = study->timed;
+  experiment.trained = study->trained;
+  if (Trains(*study)) {
+    experiment.rows = RowsOf(study);
+    experiment.tuning = TuningOf(study);
+    AddPaper(study, experiment);
+  }
   experiment.derive = [study](const Settings& settings, Tables& tables) {
     Derive(*study, settings, tables);
   };
@@ -489,9 +505,10 @@ Experiment MakeExperiment(Study given) {
   };
   experiment.claims = ClaimsOf(study);
   experiment.advice = study->advice;
-  AddPaper(study, experiment);
-  experiment.scale = [study](const Settings& settings, const Tables&) {
-    const std::string scale = study->scale(settings);
+  experiment.paper_settings = study->paper_settings;
+  experiment.unused_options = study->unused_options;
+  experiment.scale = [study](const Settings& settings, const Tables& tables) {
+    const std::string scale = study->scale({*study, settings, tables});
     const uint64_t fork = ForkAfter(settings);
     if (fork == 0) return scale;
     return fmt::format("{}, arms forked after {} steps of a baseline", scale, fork);

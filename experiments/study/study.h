@@ -1,4 +1,4 @@
-// Studies: experiments whose trials are trainings, as data. A trial is a TOML of `numsim train`; an arm
+// Studies: experiments as data. A trial is mostly a TOML of `numsim train`; an arm
 // is the names of choices on axes; a choice is a list of keys. From these follow options, trials and
 // their labels, checkpoints, tables of curves and outcomes, errors and the file that repeats a trial
 // (`numsim describe --trial`). docs/adding-an-experiment.md has an example.
@@ -50,6 +50,7 @@ struct Setting {
   std::optional<Limits> limits = {};
   std::string part_of = {}, at_most = {}, before = {};  // as in Option
   std::string most = {};  // option whose value is the largest allowed; that of at_most also is
+  std::string cuda = {};  // as in Option
 };
 
 // Returns the option `model` with these models, clip, vit or llama, whose data have the sizes of the
@@ -116,6 +117,9 @@ struct RateRule {
 
 struct Study;
 
+// Returns figures of a run; those without panels are left out.
+using FigureSource = std::function<std::vector<Figure>(const Results&)>;
+
 // Trials that train several arms from one state, which no file of `numsim train` repeats.
 struct Branches {
   // Returns the arms of a trial, which takes the place of an arm; none: the trial trains its own arm.
@@ -147,7 +151,7 @@ struct Study {
   std::function<Arm(const Settings&)> centre = {};
   std::string label;     // of a trial, "{format} {intervention}"; the seed is added
   std::string arm_text;  // in verdicts, "{intervention} / {format}"
-  std::function<std::string(const Settings&)> scale;    // of a run
+  std::function<std::string(const Results&)> scale;     // of a run
   std::function<double(const TrainConfig&)> cost = {};  // Trial::cost; empty: 1
   OtherTrials others = {};
   std::vector<ProbeSpec> probes;
@@ -158,14 +162,22 @@ struct Study {
   std::vector<ClaimRow> claims = {};
   // Parts of claims whose rows do not have them.
   Claims common = {};
-  std::vector<std::function<Figure(const Results&)>> figures =
-      {};  // those without panels are left out
+  std::vector<FigureSource> figures = {};
   std::vector<Advice> advice = {};
   std::optional<PaperTraining> paper = {};        // whose settings the summary compares
   std::vector<PaperSetting> paper_settings = {};  // beside those of PaperTraining
   std::function<std::string(const Results&)> notes = {};
+  // Returns the options that had no effect with these settings; summaries leave them out.
+  std::function<std::vector<std::string>(const Settings&)> unused_options = {};
+  // Of a study without axes, which trains nothing: whether its measured values are times, and the scale
+  // beside its verdicts, if it has one.
+  bool timed = false;
+  std::function<TrainedScale(const Settings&)> trained = {};
   std::function<std::string(const std::string&)> from_former_names = {};
 };
+
+// Returns true unless the study has no axes: all its trials are then others.
+bool Trains(const Study& study);
 
 // Throws Error naming the claim and the arm if a claim's arm is none that the axes can make, naming
 // preset and option if a preset has an option that the study does not have, and for a choice that sets

@@ -12,15 +12,17 @@ namespace {
 
 // The parts of a file that no row follows from. A part that is not here counts.
 constexpr std::string_view kWithoutRows[] = {
-    "title",   "reproduces", "description", "paper",       "figure", "arm",    "scale",
-    "runs",    "rates",      "texts",       "takes_rows",  "help",   "before", "derived",
-    "figures", "words",      "outcomes",    "every_claim", "claims", "advice", "paper_settings"};
+    "title",  "reproduces", "description",    "paper",    "figure",     "arm",
+    "scale",  "runs",       "rates",          "texts",    "takes_rows", "help",
+    "before", "derived",    "figures",        "words",    "outcomes",   "every_claim",
+    "claims", "advice",     "paper_settings", "templates"};
 // Keys of the other parts that no row follows from: texts, and which values an option may have.
 constexpr std::string_view kWithoutEffect[] = {
     "help", "meaning", "unit", "limits", "part_of", "at_most", "most", "before"};
 // Keys of `numsim train`, in the order in which they are set: all of them count.
 constexpr std::string_view kKeys[] = {"fixed", "defaults"};
-constexpr std::string_view kClaims[] = {"runs", "words", "outcomes", "every_claim", "claims"};
+constexpr std::string_view kClaims[] = {
+    "runs", "words", "outcomes", "every_claim", "claims", "templates"};
 
 template <size_t kSize>
 bool IsIn(const std::string_view (&names)[kSize], std::string_view name) {

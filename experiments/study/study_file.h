@@ -14,6 +14,12 @@ namespace numsim::experiments::study {
 template <typename T>
 using Named = std::map<std::string, T, std::less<>>;
 
+// The trials of a study that trains nothing, and the rows of one.
+struct Measurements {
+  std::function<std::vector<Trial>(const Settings&)> trials = {};
+  std::function<Rows(const Settings&, const Trial&)> measure = {};
+};
+
 // The functions that a study file may name.
 struct Functions {
   Named<std::function<Choice(const std::string&)>> choices = {};     // axis: other
@@ -28,6 +34,13 @@ struct Functions {
   Named<std::function<std::vector<Row>(const Results&)>> tables = {};   // rows of derived tables
   Named<std::function<Frame(const Results&, const Frame&)>> rows = {};  // figure: rows
   Named<std::function<Figure(const Results&)>> figures = {};            // figure: draw
+  Named<FigureSource> several_figures = {};                             // the same
+  Named<std::function<std::string(const Results&)>> scales = {};        // "$NAME" in scale
+  // Of a study that trains nothing.
+  Named<Measurements> measurements = {};                                            // measure
+  Named<std::function<Evidence(const Results&, const Frame& rows)>> judges = {};    // claim: judge
+  Named<std::function<std::string(const Results&, const Frame& rows)>> unfit = {};  // claim: unfit
+  Named<std::function<Evidence(const Frame& rows, Evidence)>> bounds = {};          // claim: bound
 };
 
 // Returns the study of a file; members that are functions of the whole study are empty. `name` stands

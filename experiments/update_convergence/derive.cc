@@ -97,19 +97,23 @@ Row CheapestRow(const Frame& rules) {
 
 }  // namespace
 
-void Derive(const Settings&, Tables& tables) {
-  Table& runs = tables.at(std::string(kRunsTable));
-  Table& final_table = tables.at(std::string(kFinalTable));
-  DeriveRuns(tables.at(std::string(kLossesTable)), runs);
-  for (const Frame& seeds : Frame(runs).By({"problem", "optimiser", "format", "rule", "lr"})) {
-    final_table.rows.push_back(FinalRow(seeds));
+std::vector<Row> FinalRows(const study::Results& results) {
+  std::vector<Row> rows;
+  for (const Frame& seeds :
+       results.Of("runs").By({"problem", "optimiser", "format", "rule", "lr"})) {
+    rows.push_back(FinalRow(seeds));
   }
-  const Frame small = Frame(final_table).Where([](const Frame& row) {
-    return row.Text("format") != kBaselineFormat;
-  });
+  return rows;
+}
+
+std::vector<Row> CheapestRows(const study::Results& results) {
+  std::vector<Row> rows;
+  const Frame small = results.Of("final").Where(
+      [](const Frame& row) { return row.Text("format") != kBaselineFormat; });
   for (const Frame& rules : small.By({"problem", "optimiser", "format", "lr"})) {
-    tables.at(std::string(kCheapestTable)).rows.push_back(CheapestRow(rules));
+    rows.push_back(CheapestRow(rules));
   }
+  return rows;
 }
 
 }  // namespace numsim::experiments::update_convergence

@@ -190,11 +190,11 @@ Figure GapFigure(const Measured& in, const std::string& problem, const std::stri
 
 }  // namespace
 
-std::vector<Figure> Figures(const Settings& settings, const Tables& tables) {
-  const Table& losses = tables.at(std::string(kLossesTable));
-  Measured in{settings,
+std::vector<Figure> Figures(const study::Results& results) {
+  const Table& losses = results.tables.at("losses");
+  Measured in{results.settings,
               RunsOf(losses),
-              tables.at(std::string(kFinalTable)),
+              results.tables.at("final"),
               Frame(losses).Distinct("problem"),
               Frame(losses).Distinct("optimiser"),
               Frame(losses).Distinct("format"),
@@ -203,7 +203,7 @@ std::vector<Figure> Figures(const Settings& settings, const Tables& tables) {
               {}};
   in.formats.erase(std::remove(in.formats.begin(), in.formats.end(), kBaselineFormat),
                    in.formats.end());
-  const std::vector<UpdateRule> rules = ParseUpdateRuleList(settings.Get("rules"));
+  const std::vector<UpdateRule> rules = ParseUpdateRuleList(results.settings.Get("rules"));
   for (size_t k = 0; k < rules.size(); ++k) {
     in.rules.push_back(ToString(rules[k]));
     in.styles[in.rules.back()] = static_cast<int>(k);

@@ -146,7 +146,7 @@ class Training {
     // The baseline has a trial of its own. With other formats it only serves for comparison, and
     // its rows are dropped.
     Rows rows;
-    auto& all = rows[std::string(kLossesTable)];
+    auto& all = rows["losses"];
     for (size_t t = trainees_.size() > 1 ? 1 : 0; t < trainees_.size(); ++t) {
       std::move(trainees_[t].rows.begin(), trainees_[t].rows.end(), std::back_inserter(all));
     }

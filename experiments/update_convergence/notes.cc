@@ -80,9 +80,8 @@ size_t WithoutProgress(const Frame& final_table) {
 
 }  // namespace
 
-std::string Notes(const Settings& settings, const Tables& tables) {
-  const Frame cheapest = tables.at(std::string(kCheapestTable));
-  const Frame final_table = tables.at(std::string(kFinalTable));
+std::string Notes(const study::Results& results) {
+  const Frame cheapest = results.Of("cheapest"), final_table = results.Of("final");
   return fmt::format(
       "Trainings over all problems, optimisers, formats and learning rates in which a rule falls "
       "further behind fp32 (exploratory): its gap grows by more than {:g} % of fp32's progress from "
@@ -102,7 +101,7 @@ std::string Notes(const Settings& settings, const Tables& tables) {
       CheapestText(cheapest, "rule", "bytes"),
       100 * kWithin,
       CheapestText(cheapest, "rule_master", "bytes_master"),
-      LeftOut(settings),
+      LeftOut(results.settings),
       WithoutProgress(final_table));
 }
 

@@ -121,7 +121,8 @@ std::vector<Run> RunsOf(const Table& losses) {
   return runs;
 }
 
-void DeriveRuns(const Table& losses, Table& table) {
+std::vector<Row> RunRows(const Table& losses) {
+  std::vector<Row> rows;
   const std::vector<Run> runs = RunsOf(losses);
   RunIndex index;
   for (const Run& run : runs) index[KeyOf(run, run.format, run.rule)] = &run;
@@ -131,14 +132,15 @@ void DeriveRuns(const Table& losses, Table& table) {
     const Run* const master =
         Find(index, KeyOf(run, run.format, ToString(UpdateKind::kMasterFp32)));
     const Compared c = Compare(run, *baseline, master);
-    table.rows.push_back({run.problem,       run.optimiser,   run.format,
-                          run.rule,          run.lr,          run.seed,
-                          run.status,        run.loss.back(), c.progress,
-                          c.gap_half,        c.gap,           c.gap - c.gap_half,
-                          c.gap_master_half, c.gap_master,    run.travel[HalfTime(run)],
-                          run.travel.back(), c.delay,         c.least_delay,
-                          run.moved_share,   run.norm_ratio,  run.projection_ratio});
+    rows.push_back({run.problem,       run.optimiser,   run.format,
+                    run.rule,          run.lr,          run.seed,
+                    run.status,        run.loss.back(), c.progress,
+                    c.gap_half,        c.gap,           c.gap - c.gap_half,
+                    c.gap_master_half, c.gap_master,    run.travel[HalfTime(run)],
+                    run.travel.back(), c.delay,         c.least_delay,
+                    run.moved_share,   run.norm_ratio,  run.projection_ratio});
   }
+  return rows;
 }
 
 }  // namespace numsim::experiments::update_convergence

@@ -1,4 +1,4 @@
-// Definition of the experiment `update-convergence`: options, trials.
+// Definition of the experiment `update-convergence`: what study.toml does not say, and trials.
 #include "experiments/update_convergence/update_convergence.h"
 
 #include <fmt/format.h>
@@ -24,30 +24,6 @@ constexpr Keyword<RunStatus> kStatuses[] = {{"ok", RunStatus::kOk},
                                             {"nonfinite", RunStatus::kNonfinite}};
 
 constexpr size_t kGeneratedClasses = 10;
-
-constexpr std::string_view kDescription =
-    "Trains weights that are stored in a small format under each update rule, and compares the\n"
-    "loss of the stored weights with the same training in float32 (format fp32, rule naive):\n"
-    "same start before rounding, same minibatches or noise, same optimiser. A rule's gap is its\n"
-    "loss minus that of fp32, as a share of the progress of fp32, which is its loss at the start\n"
-    "minus its loss at the end. A rule stays within 1 % if its gap is at most 0.01 at half-time\n"
-    "and at the end. Because a small format cannot hold every optimum, each rule is also compared\n"
-    "with master-fp32 in its own format, in the same unit.\n"
-    "Problems. quadratic: diagonal, with 16384 weights (--size) that start with standard\n"
-    "deviation 0.02 (--weight-scale), curvatures spread over a factor of 10^4 (--condition), and\n"
-    "gradient noise as large as the gradient at the start (--noise). The optimum is --reach times\n"
-    "as far away as --steps steps of the learning rate lead, so that each learning rate can get\n"
-    "there; the loss is 1 at the start. logistic: regression on --images images of --input (a\n"
-    "folder of idx files, e.g. Fashion-MNIST; empty: generated images), with --batch images per\n"
-    "step; the loss is the cross-entropy of all these images in nats. Gradients are scaled by a\n"
-    "constant so that their root mean square is 1 at the start, so lr is the size of a step per\n"
-    "element in both problems.\n"
-    "Optimisers. momentum: u = -m, m = beta1 m + (1 - beta1) g. adam: u = -m^/(sqrt(v^) +\n"
-    "epsilon) with bias correction. Their state is float32 under every rule.\n"
-    "A rule is left out for formats that it does not serve (split-master only serves bf16), and\n"
-    "kahan:FORMAT is left out where it is the same as kahan. A run ends as diverged when its loss\n"
-    "exceeds 10^6 times that at the start, and as nonfinite when it meets a NaN or infinity; its\n"
-    "loss is infinite from then on.";
 
 void ParseRate(const std::string& text, float& rate) {
   const char* const end = text.data() + text.size();
@@ -95,17 +71,6 @@ void CheckOptions(const Settings& settings) {
     CheckDistinct(name, settings.GetList(name));
   }
   RecordedSteps(settings);
-  settings.GetInteger("size", 1, 1 << 24);
-  settings.GetDouble("condition", 1, 1e8);
-  settings.GetDouble("noise", 0, 1e6);
-  settings.GetDouble("reach", 1e-6, 1e6);
-  settings.GetDouble("weight-scale", 0, 1e4);
-  settings.GetDouble("beta1", 0, 0.999999);
-  settings.GetDouble("beta2", 0, 0.999999);
-  settings.GetDouble("epsilon", 1e-30, 1);
-  settings.GetInteger("batch", 1, 1 << 16);
-  settings.GetInteger("images", 1, 1 << 20);
-  settings.GetInteger("image-size", 2, 256);
 }
 
 // Returns the work of one step of all runs of a trial, in elements.
@@ -168,60 +133,6 @@ std::vector<Trial> Trials(const Settings& settings) {
     }
   }
   return trials;
-}
-
-// Returns every kind of rule, and Kahan with a compensation in bf16 for formats of 8 bits.
-std::string AllRules() {
-  std::string names;
-  for (const UpdateKind kind : UpdateKinds()) names += std::string(ToString(kind)) + ",";
-  return names + "kahan:bf16";
-}
-
-std::vector<Option> Options() {
-  const std::string rules = AllRules();
-  return {
-      {"problems",
-       "quadratic,logistic",
-       "quadratic,logistic",
-       "problems to train, separated by commas: quadratic, logistic"},
-      {"optimisers",
-       "momentum,adam",
-       "momentum,adam",
-       "optimisers that compute the updates, separated by commas: momentum, adam"},
-      {"formats",
-       "e4m3fn,e5m2,fp16,bf16",
-       "e4m3fn,e5m2,fp16,bf16",
-       "formats of the weights, named or custom, separated by commas"},
-      {"rules", rules, rules, "update rules, separated by commas, as in numsim update --rule"},
-      {"lr",
-       "1e-2,1e-3,1e-4,1e-5",
-       "1e-2,1e-3,1e-4,1e-5",
-       "learning rates, separated by commas: 1e-12 to 1"},
-      {"steps", "240", "1920", "training steps: 2 to 10000000"},
-      {.name = "records",
-       .quick = "24",
-       .paper = "48",
-       .help = "number of losses to record, without the start: 2 to --steps",
-       .at_most = "steps"},
-      {"size", "16384", "16384", "quadratic: number of weights, 1 to 16777216"},
-      {"condition", "1e4", "1e4", "quadratic: largest over smallest curvature, 1 to 1e8"},
-      {"noise", "1", "1", "quadratic: noise relative to the gradient at the start, 0 to 1e6"},
-      {"reach",
-       "0.5",
-       "0.5",
-       "quadratic: distance to the optimum in units of lr times steps, 1e-6 to 1e6"},
-      {"weight-scale", "0.02", "0.02", "standard deviation of the weights at the start"},
-      {"beta1", "0.9", "0.9", "decay of the mean gradient, for both optimisers: 0 to below 1"},
-      {"beta2", "0.99", "0.99", "adam: decay of the mean square, 0 to below 1"},
-      {"epsilon", "1e-8", "1e-8", "adam: number added to the square root, 1e-30 to 1"},
-      {"batch", "32", "64", "logistic: images per step, 1 to 65536"},
-      {"images", "1000", "4000", "logistic: number of training images, the first of --input"},
-      {"image-size",
-       "14",
-       "28",
-       "logistic: number of rows, and of columns, of generated images: 2 to 256"},
-      {"input", "", "", "logistic: folder of idx files of images; empty: generated images"},
-  };
 }
 
 // Returns the scale of the larger problem beside the training of [Seed003], "Pretraining". A step of the
@@ -360,24 +271,25 @@ float LearningRate(const Trial& trial) {
 
 Experiment UpdateConvergence() {
   using namespace update_convergence;
-  Experiment experiment;
-  experiment.name = "update-convergence";
-  experiment.title = "training under the update rules: loss, cost, and which fall behind float32";
-  experiment.reproduces = "[Seed003] Empirics, Pretraining, and Conclusion";
-  experiment.description = std::string(kDescription);
-  experiment.options = Options();
-  experiment.presets = {{"quick", 1, 15}, {"paper", 1}};
-  experiment.tables = TableSpecs();
-  experiment.trials = Trials;
-  experiment.run = Measure;
-  experiment.derive = Derive;
-  experiment.figures = Figures;
-  experiment.claims = Claims();
-  experiment.paper_settings = PaperSettings();
-  experiment.scale = TrainingScaleText;
-  experiment.trained = Trained;
-  experiment.notes = Notes;
-  return experiment;
+  study::Functions functions{
+      .values = {{"training",
+                  [](const Settings& settings) { return TrainingScaleText(settings); }}},
+      .tables = {{"runs",
+                  [](const study::Results& results) {
+                    return RunRows(results.tables.at("losses"));
+                  }},
+                 {"final", FinalRows},
+                 {"cheapest", CheapestRows}},
+      .rows = {{"low-rates", LowRates}},
+      .several_figures = {{"gaps-and-losses", Figures}},
+      .measurements = {{"trainings", {Trials, Measure}}},
+      .unfit = {{"no-low-rate", NoLowRate}},
+      .bounds = {{"short-trainings", HeedShortTrainings}}};
+  study::Study study = study::ReadStudy(
+      study::StudyText("update_convergence"), "update_convergence/study.toml", functions);
+  study.trained = Trained;
+  study.notes = Notes;
+  return study::MakeExperiment(std::move(study));
 }
 
 }  // namespace numsim::experiments

@@ -1,5 +1,5 @@
 // Experiment `update-convergence`: the effect of the update rules of numsim/updates/update_rule.h
-// on training ([Seed003], Pretraining and Conclusion).
+// on training ([Seed003], Pretraining and Conclusion). study.toml has its options, tables and claims.
 #pragma once
 
 #include <cstdint>
@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "experiments/runner/experiment.h"
+#include "experiments/study/study_file.h"
 #include "experiments/update_convergence/problem.h"
 #include "numsim/formats/format_table.h"
 #include "numsim/stats/moments.h"
@@ -19,11 +20,6 @@ Experiment UpdateConvergence();
 
 // The parts below are shared between this experiment's files and its tests.
 namespace update_convergence {
-
-inline constexpr std::string_view kLossesTable = "losses";
-inline constexpr std::string_view kRunsTable = "runs";
-inline constexpr std::string_view kFinalTable = "final";
-inline constexpr std::string_view kCheapestTable = "cheapest";
 
 // The baseline of every rule: the same training without rounding to a small format.
 inline constexpr std::string_view kBaselineFormat = "fp32";
@@ -74,13 +70,18 @@ std::unique_ptr<TrainingProblem> MakeProblem(const Settings& settings, const Tri
 // if the folder cannot be read or holds fewer.
 ImageSet ReadImages(const Settings& settings, uint64_t seed);
 
-std::vector<TableSpec> TableSpecs();
 Rows Measure(const Settings& settings, const Trial& trial);
-void Derive(const Settings& settings, Tables& tables);
-std::vector<Figure> Figures(const Settings& settings, const Tables& tables);
-std::vector<ClaimSpec> Claims();
-std::vector<PaperSetting> PaperSettings();
-std::string Notes(const Settings& settings, const Tables& tables);
+std::vector<Row> FinalRows(const study::Results& results);
+std::vector<Row> CheapestRows(const study::Results& results);
+std::vector<Figure> Figures(const study::Results& results);
+std::string Notes(const study::Results& results);
+
+// Returns the rows at learning rates that claims are about: below half of bf16's spacing.
+Frame LowRates(const study::Results& results, const Frame& runs);
+// Returns why no row is; "" if there is one.
+std::string NoLowRate(const study::Results& results, const Frame& runs);
+// Returns the evidence about delays, which are bounds where a training falls short.
+Evidence HeedShortTrainings(const Frame& runs, Evidence delays);
 
 // One run of losses.csv, with one row per recorded step.
 struct Run {
@@ -91,8 +92,8 @@ struct Run {
 };
 // Returns the runs in the order of the table.
 std::vector<Run> RunsOf(const Table& losses);
-// Adds the rows of the derived table `runs`: each run that has a baseline with its seed.
-void DeriveRuns(const Table& losses, Table& table);
+// Returns the rows of the derived table `runs`: each run that has a baseline with its seed.
+std::vector<Row> RunRows(const Table& losses);
 
 }  // namespace update_convergence
 }  // namespace numsim::experiments

@@ -69,9 +69,7 @@ Evidence LargestOf(const Panels& panels, const Outcome& outcome) {
 
 // Returns how many decades lie between the rate at which half of the norm of naive's step is gone
 // and the greatest at which nothing moves.
-Evidence FadeOf(const Tables& tables, std::string_view keys) {
-  const Frame limits = Frame(tables.at(std::string(kLimits))).Where("keys", keys);
-  if (limits.Empty()) return NotTestedBecause(NaiveWasNotRun(keys));
+Evidence FadeOf(const study::Results&, const Frame& limits) {
   return LargestOf(PanelsOf(limits),
                    {.name = "decades from half of the step to none",
                     .of =
@@ -109,14 +107,14 @@ Frame PanelOf(const Frame& all, UpdateKind rule, const Frame& panel) {
 
 // Returns log10 of the rate down to which stochastic rounding keeps the mean step, over that of
 // naive addition.
-Evidence StochasticIsLonger(const Settings&, const Tables& tables) {
-  const Frame all = tables.at(std::string(kTable));
+Evidence StochasticIsLonger(const study::Results& results) {
+  const Frame all = results.Of("fidelity");
   for (const UpdateKind kind : {UpdateKind::kNaive, UpdateKind::kStochastic}) {
-    if (PanelsOf(tables, kind).empty()) {
+    if (PanelsOf(results, kind).empty()) {
       return NotTestedBecause(fmt::format("the rule {} was not run (--rules)", ToString(kind)));
     }
   }
-  return LargestOf(PanelsOf(tables, UpdateKind::kStochastic),
+  return LargestOf(PanelsOf(results, UpdateKind::kStochastic),
                    {.name = "log10 of the rates' ratio",
                     .of =
                         [&](const Frame& stochastic) {
@@ -145,16 +143,16 @@ double NormSlope(const Frame& of_seed) {
   return x.size() < 3 ? kNaN : FitLine(x, y, errors).slope.value;
 }
 
-Evidence StochasticNormGrows(const Settings&, const Tables& tables) {
-  return LargestOf(PanelsOf(tables, UpdateKind::kStochastic),
+Evidence StochasticNormGrows(const study::Results& results) {
+  return LargestOf(PanelsOf(results, UpdateKind::kStochastic),
                    {.name = "|slope + 1/2|", .of = [](const Frame& of_seed) {
                       return Known(std::abs(NormSlope(of_seed) + 0.5));
                     }});
 }
 
-Evidence HalfNormIsPredicted(const Settings&, const Tables& tables) {
-  if (tables.at(std::string(kLimits)).rows.empty()) return NotTestedBecause(NaiveWasNotRun(""));
-  const Frame cliffs = Frame(tables.at(std::string(kCliffs))).Where("limit", "half-norm");
+Evidence HalfNormIsPredicted(const study::Results& results) {
+  if (results.Of("naive_limits").Empty()) return NotTestedBecause(kNaiveWasNotRun);
+  const Frame cliffs = results.Of("cliffs").Where("limit", "half-norm");
   return LargestOf(
       PanelsOf(cliffs),
       {.name = "|measured / predicted - 1|",
@@ -170,8 +168,8 @@ Evidence HalfNormIsPredicted(const Settings&, const Tables& tables) {
 
 // Returns the largest ratio of the norms of two steps of the same projection: of the matched one and
 // of stochastic rounding.
-Evidence ProjectionIsLessNoisy(const Settings&, const Tables& tables) {
-  const Frame all = tables.at(std::string(kTable));
+Evidence ProjectionIsLessNoisy(const study::Results& results) {
+  const Frame all = results.Of("fidelity");
   const auto largest_ratio = [&](const Frame& matched) {
     const Frame other = PanelOf(all, UpdateKind::kStochastic, matched);
     double largest = kNaN;
@@ -184,11 +182,11 @@ Evidence ProjectionIsLessNoisy(const Settings&, const Tables& tables) {
     });
     return Known(largest);
   };
-  return LargestOf(PanelsOf(tables, UpdateKind::kProjectionMatched),
+  return LargestOf(PanelsOf(results, UpdateKind::kProjectionMatched),
                    {.name = "largest ratio of norms", .of = largest_ratio, .reference = 1});
 }
 
-Evidence CosineFollows(const Settings&, const Tables& tables) {
+Evidence CosineFollows(const study::Results& results) {
   const auto largest_error = [](const Frame& of_seed) {
     double largest = kNaN;
     of_seed.ForEach([&](const Frame& row) {
@@ -200,119 +198,8 @@ Evidence CosineFollows(const Settings&, const Tables& tables) {
     });
     return Known(largest);
   };
-  return LargestOf(PanelsOf(tables, UpdateKind::kNormMatched),
+  return LargestOf(PanelsOf(results, UpdateKind::kNormMatched),
                    {.name = "|cosine / formula - 1|", .of = largest_error});
-}
-
-ClaimSpec About(const char* name, ClaimKind kind, Margin margin) {
-  ClaimSpec claim;
-  claim.id = std::string("update-fidelity/") + name;
-  claim.items = {"seed003/precision"};
-  claim.kind = kind;
-  claim.margin = std::move(margin);
-  claim.scale = kPapersScale;
-  return claim;
-}
-
-ClaimSpec NaiveZeroesOut(std::string_view keys, bool as_published) {
-  ClaimSpec claim =
-      About(as_published ? "naive-zeroes-out" : "naive-zeroes-out-independent",
-            ClaimKind::kEquivalence,
-            {1, "decades", "The published figures span ten decades; one of them is rapid."});
-  claim.statement = "Naive addition \"zeros out rapidly\" below a minimum learning rate.";
-  claim.contrast = fmt::format(
-      "log10 of the rate at which half of the norm of naive's step is gone over the greatest rate at "
-      "which nothing moves, largest over the formats; keys `{}`{}",
-      keys,
-      as_published ? ", as published" : "");
-  claim.primary = as_published;
-  claim.control = "the same with independent keys, which let a step fade over decades";
-  claim.evidence = [keys](const Settings&, const Tables& tables) {
-    Evidence evidence = FadeOf(tables, keys);
-    AddControl(FadeOf(tables, "independent"), evidence);
-    return evidence;
-  };
-  return claim;
-}
-
-ClaimSpec StochasticLonger() {
-  ClaimSpec claim =
-      About("stochastic-works-longer",
-            ClaimKind::kDifference,
-            {1, "decades", "Two to six rates per decade are tried; less is not \"longer\"."});
-  claim.statement = "Stochastic rounding works for longer than naive addition.";
-  claim.contrast =
-      "log10 of the smallest rate down to which mean(step / u) / lr, the paper's per-parameter error, is "
-      "1 to within 10 %: stochastic (in expectation over its random bits) over naive, largest over "
-      "formats and keys";
-  claim.side = -1;
-  claim.evidence = StochasticIsLonger;
-  return claim;
-}
-
-ClaimSpec StochasticNorm() {
-  ClaimSpec claim = About("stochastic-norm-grows",
-                          ClaimKind::kEquivalence,
-                          {0.02, "slope", "It moves the norm by a factor of 1.05 per decade."});
-  claim.no_control = "No rule is known whose norm grows with another power.";
-  claim.statement =
-      "With stochastic rounding \"eventually the magnitudes stop aligning and the error rate "
-      "rises\": a gap is taken with probability lr|u|/gap, so the norm of the step relative to "
-      "lr ||u|| grows like lr^-1/2.";
-  claim.contrast =
-      "|slope + 1/2| of log norm ratio against log lr, rule stochastic, where the ratio is at least 3 "
-      "and at least 100 parameters moved, largest over formats and keys";
-  claim.evidence = StochasticNormGrows;
-  return claim;
-}
-
-ClaimSpec HalfNorm() {
-  ClaimSpec claim = About("half-norm-predicted",
-                          ClaimKind::kEquivalence,
-                          {0.05, "relative", "The grids of rates have steps of 47 % and more."});
-  claim.no_control = "The formula has no case that is known to break it.";
-  claim.statement =
-      "The rate at which half of the norm of naive's step is gone follows from format and "
-      "distribution in closed form (analysis of [Seed003]).";
-  claim.contrast =
-      "|measured / predicted - 1| of that rate, rule naive, largest over formats and keys";
-  claim.primary = false;
-  claim.evidence = HalfNormIsPredicted;
-  return claim;
-}
-
-ClaimSpec ProjectionNoise() {
-  ClaimSpec claim = About("projection-less-noisy",
-                          ClaimKind::kDifference,
-                          {0.05, "ratio", "The norm of 1000 random gaps varies by 2 %."});
-  claim.statement =
-      "A step of the requested projection has less noise than that of stochastic rounding "
-      "(analysis of [Seed003]).";
-  claim.contrast =
-      "norm of projection-matched over that of stochastic, at rates where the former meets the "
-      "projection to 1 % and the latter moves at least 1000 parameters with a norm ratio of at "
-      "least 2; largest over rates, formats and keys";
-  claim.side = -1;
-  claim.primary = false;
-  claim.evidence = ProjectionIsLessNoisy;
-  return claim;
-}
-
-ClaimSpec NormCosine() {
-  ClaimSpec claim = About("norm-cosine",
-                          ClaimKind::kEquivalence,
-                          {0.25, "relative", "The formula is an estimate (\"about\")."});
-  claim.no_control = "The formula has no case that is known to break it.";
-  claim.statement =
-      "Matching the norm moves the share p of parameters with the largest |u|/gap by one gap each, "
-      "so the step's cosine with u is about sqrt(p) mean|u of those| / rms(u) (analysis of "
-      "[Seed003]).";
-  claim.contrast =
-      "|cosine / formula - 1| of steps of the rule norm-matched that moved at least 100 parameters and at most a tenth of "
-      "all, largest over rates, formats and keys";
-  claim.primary = false;
-  claim.evidence = CosineFollows;
-  return claim;
 }
 
 std::string LeftOut(const Settings& settings) {
@@ -328,22 +215,18 @@ std::string LeftOut(const Settings& settings) {
 
 }  // namespace
 
-std::vector<ClaimSpec> Claims() {
-  std::vector<ClaimSpec> claims = ExactClaims();
-  for (ClaimSpec claim : {NaiveZeroesOut("same", true),
-                          NaiveZeroesOut("independent", false),
-                          StochasticLonger(),
-                          StochasticNorm(),
-                          HalfNorm(),
-                          ProjectionNoise(),
-                          NormCosine()}) {
-    claims.push_back(std::move(claim));
-  }
-  return claims;
+void AddClaimFunctions(study::Functions& functions) {
+  AddExactEvidence(functions);
+  functions.judges["fade"] = FadeOf;
+  functions.evidence["half-norm"] = HalfNormIsPredicted;
+  functions.evidence["stochastic-longer"] = StochasticIsLonger;
+  functions.evidence["stochastic-norm"] = StochasticNormGrows;
+  functions.evidence["projection-noise"] = ProjectionIsLessNoisy;
+  functions.evidence["norm-cosine"] = CosineFollows;
 }
 
-std::string Notes(const Settings& settings, const Tables& tables) {
-  return StateText(tables) + LeftOut(settings) +
+std::string Notes(const study::Results& results) {
+  return StateText(results) + LeftOut(results.settings) +
          "cliffs.csv: of n weights from the distribution, lr is expected to move n times the sum of "
          "P(Q(x) = w) P(|u| > h(w)/lr) over the values w of the format; half of the norm is gone "
          "where the expected square of the step, a similar sum over all boundaries that a step may "

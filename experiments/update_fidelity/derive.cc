@@ -24,10 +24,10 @@ bool CanPredict(const FormatSpec& format) { return format.Bits() <= 16; }
 
 }  // namespace
 
-void Derive(const Settings&, Tables& tables) {
-  std::vector<Row>& rows = tables.at(std::string(kCliffs)).rows;
+std::vector<Row> CliffRows(const study::Results& results) {
+  std::vector<Row> rows;
   std::map<std::string, Prediction> predictions;
-  Frame(tables.at(std::string(kLimits))).ForEach([&](const Frame& limits) {
+  results.Of("naive_limits").ForEach([&](const Frame& limits) {
     const std::string name = limits.Text("format"), keys = limits.Text("keys");
     const FormatSpec format = ParseFormat(name).spec;
     const bool same_key = ParseKeys(keys) == Keys::kSame;
@@ -52,6 +52,7 @@ void Derive(const Settings&, Tables& tables) {
                     half_norm,
                     kNaN});
   });
+  return rows;
 }
 
 }  // namespace numsim::experiments::update_fidelity

@@ -16,29 +16,11 @@ namespace {
 
 constexpr double kClose = 0.1;  // a norm or projection ratio within 10 % of 1 is as requested
 
-using EvidenceOf = Evidence (*)(const Settings&, const Tables&);
-
-ClaimSpec Exact(const char* name,
-                const char* item,
-                const char* statement,
-                const char* contrast,
-                EvidenceOf evidence) {
-  ClaimSpec claim;
-  claim.id = std::string("update-fidelity/") + name;
-  claim.items = {std::string("seed003/") + item};
-  claim.statement = statement;
-  claim.kind = ClaimKind::kExact;
-  claim.contrast = contrast;
-  claim.scale = kPapersScale;
-  claim.evidence = evidence;
-  return claim;
-}
-
 // Returns the searches of the note, at rates at which lr and sqrt(lr) differ, that met their own
 // target.
-Frame MetTarget(const Settings& settings, const Tables& tables) {
-  const double rtol = settings.GetDouble("rtol", 0, 1);
-  return Frame(tables.at(std::string(kTable))).Where([&](const Frame& row) {
+Frame MetTarget(const study::Results& results) {
+  const double rtol = results.settings.GetDouble("rtol", 0, 1);
+  return results.Of("fidelity").Where([&](const Frame& row) {
     return ParseUpdateRule(row.Text("rule")).kind == UpdateKind::kNoteAsPrinted &&
            row.Number("lr") <= 0.5 && std::abs(row.Number("own_target_ratio") - 1) < rtol;
   });
@@ -48,10 +30,10 @@ size_t CountOf(const Frame& frame, const IsGood& good) { return frame.Where(good
 
 constexpr const char* kNoSearch = "no search of note-as-printed at lr <= 0.5 met its own target";
 
-Evidence RootRate(const Settings& settings, const Tables& tables) {
-  const Frame met = MetTarget(settings, tables);
+Evidence RootRate(const study::Results& results) {
+  const Frame met = MetTarget(results);
   if (met.Empty()) return NotTestedBecause(kNoSearch);
-  const double rtol = settings.GetDouble("rtol", 0, 1);
+  const double rtol = results.settings.GetDouble("rtol", 0, 1);
   std::vector<double> ratios;
   met.ForEach([&](const Frame& row) {
     ratios.push_back(row.Number("norm_ratio") * std::sqrt(row.Number("lr")));
@@ -66,8 +48,8 @@ Evidence RootRate(const Settings& settings, const Tables& tables) {
   return evidence;
 }
 
-Evidence TargetNorm(const Settings& settings, const Tables& tables) {
-  const Frame met = MetTarget(settings, tables);
+Evidence TargetNorm(const study::Results& results) {
+  const Frame met = MetTarget(results);
   if (met.Empty()) return NotTestedBecause(kNoSearch);
   const size_t right =
       CountOf(met, [](const Frame& row) { return row.Number("norm_error") <= kClose; });
@@ -79,14 +61,14 @@ Evidence TargetNorm(const Settings& settings, const Tables& tables) {
 }
 
 // For searches of `kind` at lr <= 1e-9.
-Evidence SmallRates(const Tables& tables, UpdateKind kind) {
+Evidence SmallRates(const study::Results& results, UpdateKind kind) {
   size_t tried = 0, own = 0, close = 0;
   std::string text;
   const auto has_norm = [](const Frame& row) { return row.Number("norm_error") <= kClose; };
   const auto has_own = [](const Frame& row) {
     return std::abs(row.Number("own_target_ratio") - 1) <= 0.01;
   };
-  for (const auto& [name, panel] : PanelsOf(tables, kind)) {
+  for (const auto& [name, panel] : PanelsOf(results, kind)) {
     const Frame small = panel.Where([](const Frame& row) { return row.Number("lr") <= 1e-9; });
     tried += small.Size();
     own += CountOf(small, has_own);
@@ -110,11 +92,11 @@ Evidence SmallRates(const Tables& tables, UpdateKind kind) {
   return evidence;
 }
 
-Evidence PrintedSmallRates(const Settings&, const Tables& tables) {
-  return SmallRates(tables, UpdateKind::kNoteAsPrinted);
+Evidence PrintedSmallRates(const study::Results& results) {
+  return SmallRates(results, UpdateKind::kNoteAsPrinted);
 }
-Evidence IntendedSmallRates(const Settings&, const Tables& tables) {
-  return SmallRates(tables, UpdateKind::kNormMatched);
+Evidence IntendedSmallRates(const study::Results& results) {
+  return SmallRates(results, UpdateKind::kNormMatched);
 }
 
 int MantissaBits(const Frame& limit) {
@@ -123,11 +105,8 @@ int MantissaBits(const Frame& limit) {
 // The relative error of a threshold that roundings of naive's float32 sum cause.
 double SumError(const Frame& limit) { return std::ldexp(1, MantissaBits(limit) - 21); }
 
-// Applies `holds` to the rows of naive_limits with these keys (empty: all).
-Evidence OfLimits(const Tables& tables, std::string_view keys, const IsGood& holds) {
-  Frame limits = tables.at(std::string(kLimits));
-  if (!keys.empty()) limits = limits.Where("keys", keys);
-  if (limits.Empty()) return NotTestedBecause(NaiveWasNotRun(keys));
+// Applies `holds` to rows of naive_limits.
+Evidence OfLimits(const Frame& limits, const IsGood& holds) {
   const size_t right = CountOf(limits, holds);
   Evidence evidence;
   evidence.exact = right == limits.Size();
@@ -146,8 +125,8 @@ Evidence OfLimits(const Tables& tables, std::string_view keys, const IsGood& hol
   return evidence;
 }
 
-Evidence Threshold(const Settings&, const Tables& tables) {
-  return OfLimits(tables, "", [](const Frame& row) {
+Evidence Threshold(const study::Results&, const Frame& limits) {
+  return OfLimits(limits, [](const Frame& row) {
     const double unmoved = row.Number("unmoved_lr"), least = row.Number("least_threshold");
     if (std::isnan(unmoved))
       return least > static_cast<double>(kGreatestRate);  // nothing moves at any rate
@@ -155,18 +134,17 @@ Evidence Threshold(const Settings&, const Tables& tables) {
   });
 }
 
-Evidence SameKeyCliff(const Settings&, const Tables& tables) {
-  const Frame without =
-      Frame(tables.at(std::string(kLimits))).Where("keys", "same").Where([](const Frame& row) {
-        return std::isnan(row.Number("half_norm_lr")) || std::isnan(row.Number("unmoved_lr"));
-      });
+Evidence SameKeyCliff(const study::Results&, const Frame& limits) {
+  const Frame without = limits.Where([](const Frame& row) {
+    return std::isnan(row.Number("half_norm_lr")) || std::isnan(row.Number("unmoved_lr"));
+  });
   if (!without.Empty()) {
     return NotTestedBecause(fmt::format(
         "in {} no rate below 1 is the one at which half of the step's norm is gone, or none is so "
         "small that nothing moves",
         without.Text("format")));
   }
-  return OfLimits(tables, "same", [](const Frame& row) {
+  return OfLimits(limits, [](const Frame& row) {
     const double low = 1 / (std::ldexp(1, MantissaBits(row) + 2) - 1);
     return row.Number("unmoved_lr") >= low * (1 - SumError(row)) &&
            row.Number("half_norm_lr") <= 2 * low;
@@ -195,10 +173,9 @@ struct Bounded {
   }
 };
 
-Evidence NormOrProjection(const Settings&, const Tables& tables) {
+Evidence NormOrProjection(const study::Results& results) {
   Bounded all;
-  for (const Frame& at_rate :
-       Frame(tables.at(std::string(kTable))).By({"format", "keys", "seed", "lr"})) {
+  for (const Frame& at_rate : results.Of("fidelity").By({"format", "keys", "seed", "lr"})) {
     all.Add(at_rate);
   }
   if (all.lossy == 0) return NotTestedBecause("naive was not run at rates where it loses the step");
@@ -216,7 +193,7 @@ Evidence NormOrProjection(const Settings&, const Tables& tables) {
   return evidence;
 }
 
-Evidence WorkedExample(const Settings&, const Tables&) {
+Evidence WorkedExample(const study::Results&) {
   const FormatSpec format = FindFormat("e4m3fn")->spec;
   const float next = Decode(format, Encode(format, 0.75f) + 1);
   const float rounded = Decode(format, Encode(format, 0.75f + 0.03f));
@@ -232,45 +209,24 @@ Evidence WorkedExample(const Settings&, const Tables&) {
 
 }  // namespace
 
-std::vector<ClaimSpec> ExactClaims() {
-  // clang-format off
-  return {
-      Exact("root-learning-rate", "algorithm",
-            "As printed, the search compares ||step||^2 with lr ||u||^2, so it runs at the learning rate sqrt(lr) (analysis of [Seed003]).",
-            "norm of the step over lr ||u||, times sqrt(lr). It holds if this is 1 to within --rtol in each search of note-as-printed at lr <= 0.5 that met its own target", RootRate),
-      Exact("target-norm", "algorithm",
-            "The update is \"scaled to achieve target norm\": the observed step has the norm that the learning rate asks for.",
-            "norm of the step over lr ||u||. It holds if this is 1 to within 10 % in each search of note-as-printed at lr <= 0.5 that met its own target", TargetNorm),
-      Exact("small-rates-as-printed", "precision",
-            "The search works for learning rates below 1e-9, much smaller than any other method, without increasing the per-parameter error.",
-            "note-as-printed at lr <= 1e-9. It holds if each search has the norm lr ||u|| to within 10 % and |mean(step / u) / lr - 1| <= 1, the error of not moving at all", PrintedSmallRates),
-      Exact("small-rates-as-intended", "precision",
-            "The search works for learning rates below 1e-9, much smaller than any other method, without increasing the per-parameter error.",
-            "norm-matched, the search with the target that the text describes, by the same criterion", IntendedSmallRates),
-      Exact("norm-or-projection", "collective-precision",
-            "No method without extra state can take steps of both the requested norm and the requested projection (analysis of [Seed003]).",
-            "Stored parameters step D from value to value, so ||D - lr u|| is at least that of rounding to nearest, e lr ||u||: norm ratio a and projection ratio b have a^2 - 2b + 1 >= e^2, and both within 10 % of 1 need e <= 0.64. It holds if each step obeys the bound", NormOrProjection),
-      Exact("naive-threshold", "precision",
-            "Naive addition moves no parameter of given arrays if and only if lr < min h/|u|, where h is the distance to the rounding boundary (analysis of [Seed003]).",
-            "greatest float32 rate at which the rule naive moves nothing over min h/|u|. It holds if this is 1 to within 2^(m-21), with m mantissa bits: the rounding of the float32 sum", Threshold),
-      Exact("same-key-cliff", "precision",
-            "With the published key the update is the parameter before rounding; then every normal parameter stops moving between the rates 2/(2^(m+2) - 1) and 1/(2^(m+2) - 1), with m mantissa bits, whatever its size (analysis of [Seed003]).",
-            "It holds if the rule naive moves nothing below the lower rate, up to the rounding of the float32 sum, and half of the norm is gone only below the upper one, with keys `same`", SameKeyCliff),
-      Exact("worked-example", "quantization-barrier",
-            "round(0.75 + 0.03) = 0.75 in E4M3, where the next value is 0.8125.",
-            "It holds if both values are so", WorkedExample),
-  };
-  // clang-format on
+void AddExactEvidence(study::Functions& functions) {
+  functions.evidence = {{"root-rate", RootRate},
+                        {"target-norm", TargetNorm},
+                        {"small-rates-as-printed", PrintedSmallRates},
+                        {"small-rates-as-intended", IntendedSmallRates},
+                        {"norm-or-projection", NormOrProjection},
+                        {"worked-example", WorkedExample}};
+  functions.judges = {{"threshold", Threshold}, {"same-key-cliff", SameKeyCliff}};
 }
 
-std::string StateText(const Tables& tables) {
+std::string StateText(const study::Results& results) {
   const auto follows = [](const Frame& row) {
     return row.Number("effective_relative_error") <= 0.01;
   };
   std::string text;
   for (const UpdateKind kind : UpdateKinds()) {
     if (!HasState(kind)) continue;
-    for (const auto& [name, panel] : PanelsOf(tables, kind)) {
+    for (const auto& [name, panel] : PanelsOf(results, kind)) {
       text += fmt::format("\n  {:<20} {:<18}  {} B  from lr {}",
                           name,
                           panel.Text("rule"),

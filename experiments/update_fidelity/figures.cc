@@ -205,16 +205,16 @@ std::string FileName(const std::string& name) {
 }
 
 // Returns the figure of one format, with one row per quantity and one column per choice of keys.
-Figure FormatFigure(const Tables& tables, const std::string& format, bool with_state) {
-  const Frame rows = Frame(tables.at(std::string(kTable))).Where("format", format);
-  const Frame cliffs = Frame(tables.at(std::string(kCliffs))).Where("format", format);
+Figure FormatFigure(const study::Results& results, const std::string& format, bool with_state) {
+  const Frame rows = results.Of("fidelity").Where("format", format);
+  const Frame cliffs = results.Of("cliffs").Where("format", format);
   const std::vector<StyledRule> rules = RulesOf(rows, with_state);
   Figure figure{FileName(with_state ? format + "-state" : format),
                 "Step Δ that " + format + " parameters take for an update u at learning rate lr" +
                     (with_state ? ": rules that keep state" : ""),
                 0,
                 {},
-                std::string(kTable) + ".csv"};
+                "fidelity.csv"};
   if (rules.empty()) return figure;
   const std::vector<std::string> keys = rows.Distinct("keys");
   figure.columns = static_cast<int>(keys.size());
@@ -231,15 +231,25 @@ Figure FormatFigure(const Tables& tables, const std::string& format, bool with_s
   return figure;
 }
 
-// Returns the figure of times, with one panel per format: all rules, for the last choice of keys.
-Figure TimesFigure(const Tables& tables) {
-  const Frame times = tables.at(std::string(kTimes));
+}  // namespace
+
+std::vector<Figure> FormatFigures(const study::Results& results) {
+  std::vector<Figure> figures;
+  for (const std::string& format : results.Of("fidelity").Distinct("format")) {
+    for (const bool with_state : {false, true}) {
+      figures.push_back(FormatFigure(results, format, with_state));
+    }
+  }
+  return figures;
+}
+
+// It has one panel per format: all rules, for the last choice of keys.
+Figure TimesFigure(const study::Results& results) {
+  const Frame times = results.Of("times");
+  if (times.Empty()) return {};  // a published run has none: they are those of a machine
   const std::string keys = times.Distinct("keys").back();
-  Figure figure{"update-fidelity-times",
-                "CPU time of a step, one thread; keys " + keys,
-                2,
-                {},
-                std::string(kTimes) + ".csv"};
+  Figure figure{
+      "update-fidelity-times", "CPU time of a step, one thread; keys " + keys, 2, {}, "times.csv"};
   for (const Frame& rows : times.Where("keys", keys).By({"format"})) {
     Panel panel;
     panel.title = rows.Text("format");
@@ -255,21 +265,6 @@ Figure TimesFigure(const Tables& tables) {
     figure.panels.push_back(std::move(panel));
   }
   return figure;
-}
-
-}  // namespace
-
-std::vector<Figure> Figures(const Settings&, const Tables& tables) {
-  std::vector<Figure> figures;
-  for (const std::string& format : Frame(tables.at(std::string(kTable))).Distinct("format")) {
-    for (const bool with_state : {false, true}) {
-      Figure figure = FormatFigure(tables, format, with_state);
-      if (!figure.panels.empty()) figures.push_back(std::move(figure));
-    }
-  }
-  // A published run has no times: they are those of a machine.
-  if (!tables.at(std::string(kTimes)).rows.empty()) figures.push_back(TimesFigure(tables));
-  return figures;
 }
 
 }  // namespace numsim::experiments::update_fidelity

@@ -173,14 +173,14 @@ Rows Measure(const Settings& settings, const Trial& trial) {
   Rows rows;
   for (const float lr : LearningRates(settings)) {
     const Taken taken = Take(start, trial, lr, new_weights);
-    rows[std::string(kTable)].push_back(FidelityRow(start, trial, lr, taken));
+    rows["fidelity"].push_back(FidelityRow(start, trial, lr, taken));
     Row time = Head(trial, lr);
     time.emplace_back(start.weights.size());
     time.emplace_back(taken.nanoseconds);
-    rows[std::string(kTimes)].push_back(std::move(time));
+    rows["times"].push_back(std::move(time));
   }
   if (start.rule.kind == UpdateKind::kNaive) {
-    rows[std::string(kLimits)].push_back(LimitsRow(start, trial));
+    rows["naive_limits"].push_back(LimitsRow(start, trial));
   }
   return rows;
 }

@@ -17,9 +17,9 @@ Panels PanelsOf(const Frame& frame) {
   return panels;
 }
 
-Panels PanelsOf(const Tables& tables, UpdateKind kind) {
+Panels PanelsOf(const study::Results& results, UpdateKind kind) {
   Panels panels;
-  for (const Frame& of_rule : Frame(tables.at(std::string(kTable))).By({"rule"})) {
+  for (const Frame& of_rule : results.Of("fidelity").By({"rule"})) {
     const std::string rule = of_rule.Text("rule");
     if (ParseUpdateRule(rule).kind != kind) continue;
     for (auto& [name, panel] : PanelsOf(of_rule)) {
@@ -39,12 +39,6 @@ double LeastRate(const Frame& frame, const IsGood& good) {
     if (lr > failed) least = std::fmin(least, lr);
   }
   return least;
-}
-
-std::string NaiveWasNotRun(std::string_view keys) {
-  return keys.empty()
-             ? "the rule naive was not run (--rules)"
-             : fmt::format("the rule naive was not run with keys {} (--rules, --keys)", keys);
 }
 
 std::string RangeText(const std::vector<double>& values) {

@@ -17,7 +17,7 @@ using Panels = std::vector<std::pair<std::string, Frame>>;
 
 // Returns the rows of `fidelity` of each rule of that kind; the name has the rule if it is more
 // than its kind.
-Panels PanelsOf(const Tables& tables, UpdateKind kind);
+Panels PanelsOf(const study::Results& results, UpdateKind kind);
 // Returns the rows of each format and choice of keys.
 Panels PanelsOf(const Frame& frame);
 
@@ -31,15 +31,14 @@ double LeastRate(const Frame& frame, const IsGood& good);
 // "none" if there is none. NaN is left out.
 std::string RangeText(const std::vector<double>& values);
 
-// Returns why a claim about the limits of naive addition is not tested with these keys; "": with
-// any.
-std::string NaiveWasNotRun(std::string_view keys);
+// Why claims about the limits of naive addition are not tested.
+inline constexpr const char* kNaiveWasNotRun = "the rule naive was not run (--rules)";
 
 // Returns a line per rule with state: its bytes, and down to which rate it keeps the step; "" if none
 // was run.
-std::string StateText(const Tables& tables);
+std::string StateText(const study::Results& results);
 
-// Returns the claims that exact arithmetic decides.
-std::vector<ClaimSpec> ExactClaims();
+// Adds the evidence of the claims that exact arithmetic decides.
+void AddExactEvidence(study::Functions& functions);
 
 }  // namespace numsim::experiments::update_fidelity

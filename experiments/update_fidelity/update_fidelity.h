@@ -1,5 +1,6 @@
 // Experiment `update-fidelity`: how much of a small update survives rounding to the format of the
-// parameters, by update rule and learning rate ([Seed003], Empirics, Precision).
+// parameters, by update rule and learning rate ([Seed003], Empirics, Precision). study.toml has its
+// options, tables and claims.
 #pragma once
 
 #include <cstdint>
@@ -9,6 +10,7 @@
 #include <vector>
 
 #include "experiments/runner/experiment.h"
+#include "experiments/study/study_file.h"
 #include "numsim/formats/format_table.h"
 #include "numsim/updates/update_rule.h"
 
@@ -18,14 +20,6 @@ Experiment UpdateFidelity();
 
 // The parts below are shared between this experiment's files and its tests.
 namespace update_fidelity {
-
-inline constexpr std::string_view kTable = "fidelity";
-inline constexpr std::string_view kTimes = "times";
-inline constexpr std::string_view kLimits = "naive_limits";
-inline constexpr std::string_view kCliffs = "cliffs";  // derived
-
-inline constexpr const char* kPapersScale =
-    "The source: one pair of arrays of 1024 x 1024 in E4M3, fp16 and bf16.";
 
 // The random numbers of the update: kSame uses those that the parameters were rounded from, as
 // published; kIndependent draws new ones.
@@ -94,10 +88,12 @@ StepMeasures MeasureStep(std::span<const double> before,
 double ExpectedMeanRatio(const WeightUpdate& step, int random_bits);
 
 Rows Measure(const Settings& settings, const Trial& trial);
-void Derive(const Settings& settings, Tables& tables);
-std::vector<Figure> Figures(const Settings& settings, const Tables& tables);
-std::vector<ClaimSpec> Claims();
-std::string Notes(const Settings& settings, const Tables& tables);
+std::vector<Row> CliffRows(const study::Results& results);
+// Return two figures of each format, of rules without and with state, and that of times.
+std::vector<Figure> FormatFigures(const study::Results& results);
+Figure TimesFigure(const study::Results& results);
+void AddClaimFunctions(study::Functions& functions);
+std::string Notes(const study::Results& results);
 
 }  // namespace update_fidelity
 }  // namespace numsim::experiments

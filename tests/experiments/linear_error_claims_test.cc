@@ -191,7 +191,7 @@ TEST_F(LinearErrorClaims, NotesNameWhereSwitchBackIsNeeded) {
     Add(operands, "switchback", Flat(columns ? 0.2 : 0.01));
     Add(operands, "llm-int8", std::string(operands) == "student-t3" ? Growing(0.7) : Flat(0.01));
   }
-  const std::string notes = Notes(results_.settings(), results_.Finish());
+  const std::string notes = results_.experiment().notes(results_.settings(), results_.Finish());
   EXPECT_THAT(notes, HasSubstr("are not: student-t3 int8. Not needed"));
   EXPECT_THAT(notes, HasSubstr("not above it: normal int8. Not enough"));
   EXPECT_THAT(notes, HasSubstr("under SwitchBack too: outlier-columns int8."));

@@ -18,7 +18,7 @@ class LinearErrorTables : public MadeUpErrors {
 
 TEST_F(LinearErrorTables, GrowthIsTheLogLogSlope) {
   Add("normal", "llm-int8", Growing(0.4));
-  const Frame growth = Of(kGrowthTable);
+  const Frame growth = Of("growth");
   const Frame dw = growth.Where("product", kWeightGradient).Where("sweep", kTokenSweep);
   EXPECT_NEAR(dw.Number("relative_growth"), 0.4, 1e-9);
   EXPECT_NEAR(dw.Number("noise_growth"), 1, 1e-9);
@@ -32,7 +32,7 @@ TEST_F(LinearErrorTables, GrowthIsTheLogLogSlope) {
 TEST_F(LinearErrorTables, CrossingsAreInterpolatedForTheMeanAndForEverySeed) {
   Start({}, 2);
   Add("normal", "llm-int8", Growing(0.5));
-  const Frame crossings = Of(kCrossingsTable);
+  const Frame crossings = Of("crossings");
   ASSERT_EQ(crossings.Size(), 3u);
   // 1 % and 1.2 % at 256, growing like sqrt(b): level L is crossed at 256 (L / start)^2.
   const double mean = std::sqrt(0.01 * 0.012);
@@ -50,7 +50,7 @@ TEST_F(LinearErrorTables, ACrossingAtTheFirstLengthSaysSo) {
   Add("coherent", "llm-int8", [](const std::string&, double inner, int) {
     return 0.07 * 256 / inner;
   });
-  const Frame crossings = Of(kCrossingsTable).Where("threshold", 5);
+  const Frame crossings = Of("crossings").Where("threshold", 5);
   EXPECT_EQ(crossings.Text(0, "tokens"), "256");
   EXPECT_EQ(crossings.Text(0, "status"), "above from the start, 256");
   EXPECT_EQ(crossings.Text(1, "status"), "above from the start, 256, below again at the end");
@@ -58,7 +58,7 @@ TEST_F(LinearErrorTables, ACrossingAtTheFirstLengthSaysSo) {
 
 TEST_F(LinearErrorTables, AProductIsMeasuredAtTheLongestLengthOfItsOwnSweep) {
   Add("normal", "llm-int8", Growing(0.5));
-  const Frame products = Of(kProductsTable);
+  const Frame products = Of("products");
   ASSERT_EQ(products.Size(), 3u);
   const Frame y = products.Where("product", kForward);
   EXPECT_EQ(y.Text("sweep"), "width");
@@ -74,7 +74,7 @@ TEST_F(LinearErrorTables, AProductIsMeasuredAtTheLongestLengthOfItsOwnSweep) {
 TEST_F(LinearErrorTables, WithoutItsOwnSweepAProductHasNoGrowth) {
   widths_.clear();
   Add("file", "llm-int8", Flat(0.01));
-  const Frame y = Of(kProductsTable).Where("product", kForward);
+  const Frame y = Of("products").Where("product", kForward);
   EXPECT_EQ(y.Text("sweep"), "tokens");
   EXPECT_EQ(y.Text("length"), "4096");
   EXPECT_TRUE(std::isnan(y.Number("noise_growth")));
@@ -87,7 +87,8 @@ TEST_F(LinearErrorTables, FiguresHaveAPanelForEachSortOfOperands) {
       Add(operands, kind, Growing(0.3));
     }
   }
-  const std::vector<Figure> figures = Figures(results_.settings(), results_.Finish());
+  const std::vector<Figure> figures =
+      results_.experiment().figures(results_.settings(), results_.Finish());
   ASSERT_EQ(figures.size(), 3u);
   EXPECT_EQ(figures[0].name, "weight-gradient-error");
   ASSERT_EQ(figures[0].panels.size(), 3u);

@@ -62,7 +62,7 @@ Table LayersOf(const std::vector<Layer>& rows) {
 
 Table CrossingsOf(const Table& layers) {
   Table table = EmptyTable("crossings");
-  DeriveCrossings(layers, table);
+  table.rows = CrossingRows(layers);
   return table;
 }
 
@@ -150,7 +150,7 @@ TEST(LinearSpeedNotes, HaveATableOfTimesAndSayThatItIsOneMeasurement) {
   Tables tables = {{"layers", LayersOf({{"switchback", "int8", 4096, 65536, 1.25}})}};
   tables["crossings"] = CrossingsOf(tables["layers"]);
   const auto notes = [&](int seeds) {
-    return Notes(MakeSettings(LinearSpeed(), "quick", 0, seeds, {}), tables);
+    return LinearSpeed().notes(MakeSettings(LinearSpeed(), "quick", 0, seeds, {}), tables);
   };
   EXPECT_THAT(notes(1), HasSubstr("One measurement"));
   EXPECT_THAT(notes(3), Not(HasSubstr("One measurement")));

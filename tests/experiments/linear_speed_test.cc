@@ -247,7 +247,7 @@ Table HandMade(const std::vector<Timed>& rows) {
 Tables Derived(const std::vector<Timed>& rows) {
   Tables tables = {
       {"operations", HandMade(rows)}, {"layers", EmptyTable(1)}, {"crossings", EmptyTable(2)}};
-  Derive(SettingsWith({}), tables);
+  LinearSpeed().derive(SettingsWith({}), tables);
   return tables;
 }
 
@@ -336,7 +336,7 @@ TEST(LinearSpeed, FiguresShowEachRuleAndNumberOfTokens) {
     }
   }
   const Settings settings = SettingsWith({{"dims", "1024,2048"}, {"tokens", "128,64"}});
-  const std::vector<Figure> figures = Figures(settings, Derived(rows));
+  const std::vector<Figure> figures = LinearSpeed().figures(settings, Derived(rows));
   ASSERT_EQ(figures.size(), 4u);
   ASSERT_EQ(figures[0].panels.size(), 2u);
   EXPECT_EQ(figures[0].panels[0].series.size(), 6u);  // three products of both
@@ -374,8 +374,8 @@ TEST(LinearSpeed, FiguresShowEachFormatOfTheSubjectAndNothingBelowZero) {
   Tables tables = {
       {"operations", operations}, {"layers", EmptyTable(1)}, {"crossings", EmptyTable(2)}};
   const Settings settings = SettingsWith({{"dims", "1024,2048"}, {"tokens", "64"}});
-  Derive(settings, tables);
-  const std::vector<Figure> figures = Figures(settings, tables);
+  LinearSpeed().derive(settings, tables);
+  const std::vector<Figure> figures = LinearSpeed().figures(settings, tables);
   ASSERT_EQ(figures.size(), 3u);
   ASSERT_EQ(figures[0].panels.size(), 4u);
   EXPECT_EQ(figures[0].panels[1].title, "Other operations, int8");
@@ -387,7 +387,7 @@ TEST(LinearSpeed, FiguresShowEachFormatOfTheSubjectAndNothingBelowZero) {
 
 // Trials measure operations alone; a journal that lacked the rows of another table would be refused.
 TEST(LinearSpeed, OperationsAloneAreMeasured) {
-  for (const TableSpec& spec : TableSpecs()) {
+  for (const TableSpec& spec : LinearSpeed().tables) {
     EXPECT_EQ(spec.derived, spec.name != "operations") << spec.name;
   }
 }

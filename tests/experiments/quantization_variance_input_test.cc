@@ -334,8 +334,9 @@ TEST_F(Input, EqualGranularitiesShareAPanelAndTheSummarySaysSo) {
                                    {{"granularities", "row,tensor,block:32,block:16"}});
   RunIt(overrides);
   const Tables tables = {{"variance", Variance()}};
-  EXPECT_THAT(Notes(SettingsOf(overrides), tables), HasSubstr("row and block:32 are the same"));
-  const std::vector<Figure> figures = Figures(SettingsOf(overrides), tables);
+  EXPECT_THAT(QuantizationVariance().notes(SettingsOf(overrides), tables),
+              HasSubstr("row and block:32 are the same"));
+  const std::vector<Figure> figures = QuantizationVariance().figures(SettingsOf(overrides), tables);
   std::vector<std::string> titles;
   for (const Panel& panel : figures.at(2).panels) titles.push_back(panel.title);
   EXPECT_THAT(titles,

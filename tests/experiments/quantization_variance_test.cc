@@ -241,7 +241,7 @@ TEST(QuantizationVariance, RatiosOfSeveralSeedsAreOfTheirMeans) {
   add("8192", "1", 2, 0.2);
   add("2048", "0", 1, 0.3);
   add("2048", "1", 4, 0.4);
-  Derive(settings, tables);
+  QuantizationVariance().derive(settings, tables);
   const Table& ratios = tables.at("dimension_ratios");
   ASSERT_EQ(ratios.rows.size(), 1u);
   EXPECT_EQ(ratios.Text(0, "noisy_k"), "8192");

@@ -62,7 +62,7 @@ class DerivedTables : public ::testing::Test {
       for (const Column& column : spec.columns) table.columns.push_back(column.name);
     }
     tables_.at("losses").rows = rows_;
-    Derive(MakeSettings(UpdateConvergence(), "quick", 0, 1, {}), tables_);
+    UpdateConvergence().derive(MakeSettings(UpdateConvergence(), "quick", 0, 1, {}), tables_);
   }
   const Table& Final() const { return tables_.at("final"); }
   size_t RowOf(const std::string& rule) const {
@@ -81,7 +81,7 @@ class DerivedTables : public ::testing::Test {
 
   // Returns the verdict on a claim; the other claims do not change it unless it is close.
   ClaimResult ResultOf(const std::string& name, int seeds = 4) const {
-    const std::vector<ClaimSpec> claims = Claims();
+    const std::vector<ClaimSpec> claims = UpdateConvergence().claims;
     const Settings settings = MakeSettings(UpdateConvergence(), "quick", 0, seeds, {});
     for (const JudgedClaim& claim : Judge(claims, settings, tables_)) {
       if (claim.spec->id == "update-convergence/" + name) return claim.result;
@@ -302,10 +302,10 @@ TEST_F(DerivedTables, NotesAndFiguresComeFromTheTables) {
   for (int seed = 0; seed < 3; ++seed) AddAllRules(seed);
   Finish();
   const Settings settings = MakeSettings(UpdateConvergence(), "quick", 0, 3, {{"formats", "bf16"}});
-  EXPECT_THAT(Notes(settings, tables_), HasSubstr("stochastic 2"));
-  EXPECT_THAT(Notes(settings, tables_),
+  EXPECT_THAT(UpdateConvergence().notes(settings, tables_), HasSubstr("stochastic 2"));
+  EXPECT_THAT(UpdateConvergence().notes(settings, tables_),
               HasSubstr("norm-matched               1        0          0         1"));
-  const std::vector<Figure> figures = Figures(settings, tables_);
+  const std::vector<Figure> figures = UpdateConvergence().figures(settings, tables_);
   ASSERT_EQ(figures.size(), 2u);
   EXPECT_EQ(figures[0].name, "gap-logistic-adam");
   ASSERT_EQ(figures[1].panels.size(), 1u);

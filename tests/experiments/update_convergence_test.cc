@@ -51,7 +51,7 @@ Table RowsOf(const Overrides& overrides, const Trial& trial) {
 
 TEST(UpdateConvergence, HasARowForEachRuleAndRecordOnAnyNumberOfThreads) {
   const Settings settings = SettingsWith(kSmall);
-  const RunOnThreads run(UpdateConvergence(), settings, std::string(kLossesTable));
+  const RunOnThreads run(UpdateConvergence(), settings, "losses");
   EXPECT_THAT(run.Csv(),
               StartsWith("problem,optimiser,format,rule,lr,seed,step,loss,travel,moved_share,"
                          "norm_ratio,projection_ratio,step_status,status\n"));

@@ -338,7 +338,7 @@ TEST_F(FidelityClaims, TheWorstPanelDecides) {
 }
 
 TEST_F(FidelityClaims, NotesNameTheRulesThatAreLeftOut) {
-  EXPECT_THAT(Notes(results_.settings(), results_.Finish()),
+  EXPECT_THAT(results_.experiment().notes(results_.settings(), results_.Finish()),
               HasSubstr("split-master in e4m3fn, split-master in fp16"));
 }
 

@@ -99,7 +99,7 @@ TEST_F(FidelityFigures, ShowMeanAndRangeOfTheSeeds) {
   tables.at("cliffs").rows = {{"bf16", "same", 0, "unmoved", "distribution", 1e-3, 2e-3, "nan"},
                               {"bf16", "same", 0, "half-norm", "distribution", 4e-3, 4e-3, "nan"},
                               {"bf16", "independent", 0, "unmoved", "distribution", 1, 1, "nan"}};
-  const std::vector<Figure> figures = Figures(results_.settings(), tables);
+  const std::vector<Figure> figures = results_.experiment().figures(results_.settings(), tables);
   ASSERT_EQ(figures.size(), 3u);
   ASSERT_EQ(figures[0].panels.size(), 4u);
   const std::vector<Series>& series = figures[0].panels[0].series;
@@ -130,7 +130,8 @@ TEST_F(FidelityFigures, PanelsOfARowShareTheirAxes) {
   Step("naive", "same", 1e-3, 0.002);
   Step("naive", "independent", 1e-3, 0.2);
   Time(0, 1);
-  const std::vector<Figure> figures = Figures(results_.settings(), results_.Finish());
+  const std::vector<Figure> figures =
+      results_.experiment().figures(results_.settings(), results_.Finish());
   ASSERT_EQ(figures[0].panels.size(), 8u);
   const Panel& same = figures[0].panels[0];
   const Panel& independent = figures[0].panels[1];

@@ -337,7 +337,7 @@ TEST(UpdateFidelity, FiguresMarkTheMeasuredLimitOverTheWholePanel) {
   const Settings settings = SettingsWith(overrides);
   RunInto(directory.Path() / "out", settings);
   const Tables tables = TablesOf(directory.Path() / "out");
-  const Panel panel = Figures(settings, tables)[0].panels[0];
+  const Panel panel = UpdateFidelity().figures(settings, tables)[0].panels[0];
   const auto is_limit = [](const Series& series) {
     return series.label == "naive: nothing moves left of it";
   };

@@ -674,7 +674,7 @@ TEST(StudyFile, RefusesWhatItDoesNotKnow) {
   EXPECT_EQ(ErrorWith("side = -1", "sidee = -1"),
             "made-up.toml:88: sidee: is no key here; did you mean side?");
   EXPECT_EQ(ErrorWith("measure = \"curves\"", "measure = \"curvs\""),
-            "made-up.toml:66: measure: the name 'curvs' is not one of curves, end-of-training, "
+            "made-up.toml:67: measure: the name 'curvs' is not one of curves, end-of-training, "
             "quantized-operands, residual-stream, validations; did you mean curves?");
   EXPECT_THAT(ErrorWith("\"start_loss\"", "\"strat_loss\""), HasSubstr("did you mean start_loss?"));
   EXPECT_THAT(ErrorWith("peak = \"2e-2\"", "peak = 2e-2"),
@@ -844,11 +844,11 @@ TEST(StudyFile, CallsTheFunctionsThatItNames) {
   file = Changed(file, "measure = \"curves\"", "measure = \"curves\"\nunit = \"bits\"");
   const Study study = ReadStudy(file, "made-up.toml", functions);
   const Settings settings = With({});
-  EXPECT_EQ(study.scale(settings), "1 layers, sgd");
   EXPECT_EQ(study.probes[1].tables[0].columns.back().name, "seven");
   EXPECT_THAT(study.probes[0].tables[0].columns[1].meaning, HasSubstr("last record, bits;"));
   const Tables tables;
   const Results results{study, settings, tables};
+  EXPECT_EQ(study.scale(results), "1 layers, sgd");
   EXPECT_EQ(results.ArmOf(study.claims[0].arms[0].first), (Arm{"sgd", "none"}));
   EXPECT_EQ(study.derived.back().rows(results).size(), 2u);
 }
