@@ -61,6 +61,7 @@ std::vector<Frame> Frame::By(std::initializer_list<std::string_view> columns) co
 
 std::vector<Frame> Frame::By(const std::vector<std::string>& columns) const {
   std::vector<size_t> indices;
+  indices.reserve(columns.size());
   for (const std::string& column : columns) indices.push_back(table_->Column(column));
   std::map<std::vector<std::string>, size_t> group_of;
   std::vector<Frame> groups;

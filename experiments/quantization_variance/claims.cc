@@ -111,7 +111,7 @@ double NoisePerElement(const Frame& row) {
 }
 
 // Returns the outcome of a seed that is the slope of a column against the length.
-auto Growth(const char* column, LogErrorOf error) {
+auto Growth(const char* column, const LogErrorOf& error) {
   return [=](const Frame& seed) { return LogSlope(seed, "k", column, error).value; };
 }
 

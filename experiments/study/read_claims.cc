@@ -213,7 +213,7 @@ class ClaimReader {
     if (claim.arms.empty() != number) {
       throw node.About("arms", "expected either these or a reference");
     }
-    if (claim.arms.size() > 0 && claim.on->absent.empty()) {
+    if (!claim.arms.empty() && claim.on->absent.empty()) {
       throw node.About("absent", "is missing");
     }
   }

@@ -203,6 +203,7 @@ std::vector<TrainConfig> ConfigsOf(const Study& study,
                                    const Settings& settings,
                                    const std::vector<Arm>& arms) {
   std::vector<TrainConfig> configs;
+  configs.reserve(arms.size());
   for (const Arm& arm : arms) configs.push_back(ConfigOf(study, settings, arm, settings.seed));
   return configs;
 }
@@ -508,7 +509,7 @@ Experiment MakeExperiment(Study given) {
   experiment.paper_settings = study->paper_settings;
   experiment.unused_options = study->unused_options;
   experiment.scale = [study](const Settings& settings, const Tables& tables) {
-    const std::string scale = study->scale({*study, settings, tables});
+    std::string scale = study->scale({*study, settings, tables});
     const uint64_t fork = ForkAfter(settings);
     if (fork == 0) return scale;
     return fmt::format("{}, arms forked after {} steps of a baseline", scale, fork);
