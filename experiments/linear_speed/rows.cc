@@ -87,12 +87,13 @@ RoundLimits RoundLimitsOf(const Settings& settings) {
 }
 
 void RepeatRounds(const Settings& settings, size_t layers, const std::function<void()>& round) {
-  using Clock = std::chrono::steady_clock;
   const RoundLimits limits = RoundLimitsOf(settings);
   const double least = limits.least * static_cast<double>(layers);
   const double most = limits.most * static_cast<double>(layers);
-  const Clock::time_point begin = Clock::now();
-  const auto spent = [&] { return std::chrono::duration<double>(Clock::now() - begin).count(); };
+  const auto begin = std::chrono::steady_clock::now();
+  const auto spent = [&] {
+    return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+  };
   for (int64_t done = 0; done < limits.repeats || spent() < least; ++done) {
     if (most > 0 && done > 0 && spent() >= most) return;
     round();

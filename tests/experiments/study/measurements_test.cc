@@ -451,8 +451,9 @@ struct Mistake {
 class BadFile : public ::testing::TestWithParam<Mistake> {};
 
 TEST_P(BadFile, IsRefusedWithTheNearestName) {
-  const auto& [text, by, message] = GetParam();
-  EXPECT_THAT(ErrorOf([&] { Made(Changed(kFile, text, by)); }), HasSubstr(message));
+  const Mistake& mistake = GetParam();
+  EXPECT_THAT(ErrorOf([&] { Made(Changed(kFile, mistake.text, mistake.by)); }),
+              HasSubstr(mistake.message));
 }
 
 INSTANTIATE_TEST_SUITE_P(
