@@ -1,4 +1,5 @@
-// The evidence of a run about the claims of Appendix B of [SwitchBack] about the times of a linear layer. The sizes of Figure 6 are those of the authors' script beside [SwitchBack-A100].
+// The evidence of the claims of Appendix B of [SwitchBack], on the times of a linear layer. The sizes of Figure 6
+// are those of the authors' script beside [SwitchBack-A100].
 #include <fmt/format.h>
 
 #include <algorithm>

@@ -24,8 +24,8 @@ bool Fits(const Cell& cell, CellKind kind) {
 void CheckCells(const std::string& table,
                 const std::vector<Column>& columns,
                 const std::vector<Row>& rows) {
-  if (std::ranges::all_of(columns, [](const Column& c) { return c.kind == CellKind::kAny; }))
-    return;
+  const auto is_any = [](const Column& column) { return column.kind == CellKind::kAny; };
+  if (std::ranges::all_of(columns, is_any)) return;
   for (const Row& row : rows) {
     if (row.size() != columns.size()) {
       throw Error::Format("{}: a row has {} cells, expected {}", table, row.size(), columns.size());

@@ -25,7 +25,8 @@ struct Pick {
   std::string name = {};
   std::function<std::string(const Settings&)> of = {};
 };
-// An arm of a claim. In a study without trainings the axes are columns. Axes that are not named have the value of Study::centre.
+// An arm of a claim. Axes that are not named have the value of Study::centre. In a study without trainings
+// the axes are columns of a table.
 using Picks = std::vector<Pick>;
 
 // The results of a run, or those that a claim is judged on.

@@ -25,7 +25,11 @@ class ClaimReader {
               const NamedOutcomes& outcomes,
               const Words& words,
               const Study& study)
-      : functions_(functions), outcomes_(outcomes), words_(words), study_(study) {}
+      : functions_(functions),
+        outcomes_(outcomes),
+        words_(words),
+        study_(study),
+        tables_(ColumnsOfTables(study)) {}
 
   // Takes tables with keys that several claims share.
   void Share(const std::vector<Node>& templates) {
@@ -168,7 +172,7 @@ class ClaimReader {
 
   // Reads the rows that a claim of a study without trainings is about.
   void ReadRows(Node& node, const Words& row, ClaimRow& claim) const {
-    const Named<Column> columns = ColumnsOf(node, study_);
+    const Named<Column>& columns = Find(tables_, node, "table");
     for (const auto& [key, text] : row) {  // it would stand in texts for the column's own values
       if (!columns.contains(key)) continue;
       throw node.About("each", fmt::format("'{}' is a column: expected another name", key));
@@ -191,10 +195,41 @@ class ClaimReader {
       RequireColumns(node, "control", picks, columns);
     }
     RequireColumns(node, "control", claim.control.where, columns);
+    RequireReason(node, "missing", on.missing, {on.where});
+    RequireReason(node, "absent", on.absent, ConditionsOfArms(claim));
     for (const std::string& name : on.each_of) {
       FindNamed(columns, name, "the column", node, "each_of");
     }
     if (!on.judge) ReadComparison(node, columns, claim);
+  }
+
+  // Returns the conditions under which each arm of a claim and of its control is looked for.
+  static std::vector<Picks> ConditionsOfArms(const ClaimRow& claim) {
+    std::vector<Picks> conditions;
+    for (const auto& [picks, weight] : claim.arms) conditions.push_back(picks);
+    for (const Picks& picks : claim.control.arms) conditions.push_back(picks);
+    const Picks& where = claim.on->where;
+    for (Picks& picks : conditions) picks.insert(picks.end(), where.begin(), where.end());
+    return conditions;
+  }
+
+  // Throws Error unless each name in braces of a reason is an option, {--NAME}, or a column of all of these
+  // conditions.
+  void RequireReason(const Node& node,
+                     const char* key,
+                     const std::string& reason,
+                     const std::vector<Picks>& conditions) const {
+    Fill(reason, [&](const std::string& name) {
+      if (name.starts_with("--")) {
+        RequireOption(node, key, name.substr(2), study_);
+        return name;
+      }
+      for (const Picks& picks : conditions) {
+        if (std::ranges::count(picks, name, &Pick::axis) > 0) continue;
+        throw node.About(key, NotOneOf("the condition", name, NameList(picks, &Pick::axis)).what());
+      }
+      return name;
+    });
   }
 
   // Reads what is compared: the outcome of arms, or of each seed with a number.
@@ -228,6 +263,7 @@ class ClaimReader {
   const NamedOutcomes& outcomes_;
   const Words& words_;
   const Study& study_;
+  const TableColumns tables_;
   Named<Node> templates_;
   std::string common_outcome_;
 };

@@ -22,13 +22,12 @@ PanelTitle TitleOf(const std::string& pattern) {
   };
 }
 
-// Reads the columns under these keys and the conditions. Throws Error unless the table has all of them,
-// and numbers under x and y.
+// Reads the columns under these keys and the conditions. Throws Error unless the table, which has these
+// columns, has all of them, and numbers under x and y.
 Picks ReadShown(Node& node,
-                const Study& study,
+                const Named<Column>& columns,
                 const Functions& functions,
                 std::initializer_list<const char*> keys) {
-  const Named<Column> columns = ColumnsOf(node, study);
   for (const std::string_view key : keys) {
     const std::string name = node.Text(key, "");
     if (name.empty()) continue;
@@ -41,34 +40,31 @@ Picks ReadShown(Node& node,
 }
 
 // Throws Error unless the table of a figure has the intervals of the column y.
-void RequireInterval(Node& node, const Study& study) {
-  const Named<Column> columns = ColumnsOf(node, study);
+void RequireInterval(Node& node, const Named<Column>& columns) {
   for (const char* const end : {"_low", "_high"}) {
     FindNamed(columns, node.Text("y") + end, "the column", node, "interval");
   }
 }
 
 // Throws Error if dots of several arms would lie in one row.
-void RequireOneArm(Node& node, const Study& study) {
+void RequireOneArm(Node& node, const Study& study, const Named<Column>& columns) {
   if (study.centre) return;
-  const std::string table = node.Text("table");
-  const std::vector<TableSpec> tables = TablesOf(study);
-  const auto spec = std::ranges::find(tables, table, &TableSpec::name);
   for (const Axis& axis : study.axes) {
-    const bool differs = std::ranges::count(spec->columns, axis.name, &Column::name) > 0;
     const auto shows = [&](const char* key) { return node.Text(key, "") == axis.name; };
-    if (!differs || shows("along") || shows("line") || shows("panel")) continue;
-    throw node.About(
-        "along",
-        fmt::format("{} also has rows for each {}: name it as line or panel", table, axis.name));
+    if (!columns.contains(axis.name) || shows("along") || shows("line") || shows("panel")) continue;
+    throw node.About("along",
+                     fmt::format("{} also has rows for each {}: name it as line or panel",
+                                 node.Text("table"),
+                                 axis.name));
   }
 }
 
 std::function<Figure(const Results&)> ReadDots(Node& node,
                                                const Study& study,
+                                               const Named<Column>& columns,
                                                const Functions& functions) {
-  Picks where = ReadShown(node, study, functions, {"along", "line", "panel", "x"});
-  RequireOneArm(node, study);
+  Picks where = ReadShown(node, columns, functions, {"along", "line", "panel", "x"});
+  RequireOneArm(node, study, columns);
   return Draw(Dots{.name = node.Text("name"),
                    .title = node.Text("title"),
                    .table = node.Text("table"),
@@ -85,11 +81,11 @@ std::function<Figure(const Results&)> ReadDots(Node& node,
 }
 
 std::function<Figure(const Results&)> ReadLines(Node& node,
-                                                const Study& study,
+                                                const Named<Column>& columns,
                                                 const Functions& functions) {
-  Picks where = ReadShown(node, study, functions, {"panel", "line", "x", "y", "by", "dotted"});
+  Picks where = ReadShown(node, columns, functions, {"panel", "line", "x", "y", "by", "dotted"});
   const bool interval = node.Flag("interval", false);
-  if (interval) RequireInterval(node, study);
+  if (interval) RequireInterval(node, columns);
   return Draw(Lines{.name = node.Text("name"),
                     .title = node.Text("title"),
                     .table = node.Text("table"),
@@ -135,18 +131,28 @@ FigureSource Alone(std::function<Figure(const Results&)> draw) {
   };
 }
 
-}  // namespace
-
-FigureSource ReadFigure(Node& node, const Study& study, const Functions& functions) {
+FigureSource ReadFigure(Node& node,
+                        const Study& study,
+                        const TableColumns& tables,
+                        const Functions& functions) {
   const std::string draw = node.Text("draw");
-  if (draw == "lines") return Alone(ReadLines(node, study, functions));
-  if (draw == "dots") return Alone(ReadDots(node, study, functions));
+  const auto columns = [&]() -> const Named<Column>& { return Find(tables, node, "table"); };
+  if (draw == "lines") return Alone(ReadLines(node, columns(), functions));
+  if (draw == "dots") return Alone(ReadDots(node, study, columns(), functions));
   if (draw == "losses") return Alone(ReadLosses(node, study));
   if (draw == "gaps") return Alone(ReadGaps(node, study));
   Named<FigureSource> figures = functions.several_figures;
   for (const auto& [name, function] : functions.figures) figures.emplace(name, Alone(function));
   for (const char* const name : {"lines", "dots", "losses", "gaps"}) figures.emplace(name, nullptr);
   return Find(figures, node, "draw");
+}
+
+}  // namespace
+
+std::vector<FigureSource> ReadFigures(Node& root, const Study& study, const Functions& functions) {
+  const TableColumns tables = ColumnsOfTables(study);
+  return ReadEach<FigureSource>(
+      root, "figures", [&](Node& node) { return ReadFigure(node, study, tables, functions); });
 }
 
 }  // namespace numsim::experiments::study

@@ -5,6 +5,7 @@
 
 namespace numsim::experiments::study {
 
-FigureSource ReadFigure(Node& node, const Study& study, const Functions& functions);
+// Reads [[figures]]. `study` has its tables.
+std::vector<FigureSource> ReadFigures(Node& root, const Study& study, const Functions& functions);
 
 }  // namespace numsim::experiments::study

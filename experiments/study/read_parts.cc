@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <sstream>
 
+#include "experiments/study/assemble.h"
+
 namespace numsim::experiments::study {
 namespace {
 
@@ -103,6 +105,15 @@ Picks ReadPicks(const Node& node,
   return picks;
 }
 
+void RequireOption(const Node& node,
+                   std::string_view key,
+                   const std::string& name,
+                   const Study& study) {
+  const std::vector<OptionRow> options = OptionsOf(study);
+  if (std::ranges::count(options, name, &OptionRow::name) > 0) return;
+  throw node.About(key, NotOneOf("the option", name, NameList(options, &OptionRow::name)).what());
+}
+
 void RequireAxes(Node& node, std::string_view key, const std::vector<Axis>& axes) {
   for (const std::string& name : node.Texts(key)) {
     if (std::ranges::count(axes, name, &Axis::name) > 0) continue;
@@ -110,13 +121,13 @@ void RequireAxes(Node& node, std::string_view key, const std::vector<Axis>& axes
   }
 }
 
-Named<Column> ColumnsOf(Node& node, const Study& study) {
-  Named<Named<Column>> tables;
+TableColumns ColumnsOfTables(const Study& study) {
+  TableColumns tables;
   for (const TableSpec& table : TablesOf(study)) {
     Named<Column>& columns = tables[table.name];
     for (const Column& column : table.columns) columns.emplace(column.name, column);
   }
-  return Find(tables, node, "table");
+  return tables;
 }
 
 void RequireColumns(const Node& node,

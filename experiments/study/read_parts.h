@@ -14,8 +14,7 @@
 
 namespace numsim::experiments::study {
 
-using Words = std::map<std::string, std::string>;
-
+// Texts that stand for {NAME} in other texts.
 using Words = std::map<std::string, std::string>;
 
 // Returns what a table has for a name that stands under a key. Throws Error with the nearest name.
@@ -68,11 +67,18 @@ Picks ReadPicks(const Node& node,
                 const std::string& text,
                 const Functions& functions);
 
+// Throws Error unless the study has an option of this name.
+void RequireOption(const Node& node,
+                   std::string_view key,
+                   const std::string& name,
+                   const Study& study);
 // Throws Error unless an axis has the name under a key, or each of the names.
 void RequireAxes(Node& node, std::string_view key, const std::vector<Axis>& axes);
 
-// Returns the columns of the table that stands under the key `table`. Throws Error unless the study has it.
-Named<Column> ColumnsOf(Node& node, const Study& study);
+// The columns of each table, by their names.
+using TableColumns = Named<Named<Column>>;
+// Returns those of a study's tables.
+TableColumns ColumnsOfTables(const Study& study);
 // Throws Error unless these columns have the names of conditions.
 void RequireColumns(const Node& node,
                     std::string_view key,

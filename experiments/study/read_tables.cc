@@ -13,7 +13,8 @@ void AddColumnsOf(
     Node& node, const char* key, bool same, const Study& study, std::vector<Column>& columns) {
   if (!node.Has(key)) return;
   Node other = node.Table(key);
-  const Named<Column> all = ColumnsOf(other, study);
+  const TableColumns tables = ColumnsOfTables(study);
+  const Named<Column>& all = Find(tables, other, "table");
   const std::string as_in = "as in " + other.Text("table") + ".csv";
   for (const std::string& name : other.Texts("columns")) {
     const Column& column = FindNamed(all, name, "the column", other, "columns");
@@ -58,6 +59,30 @@ std::vector<EndColumn> ReadEndColumns(Node& node, const Functions& functions) {
   return columns;
 }
 
+DerivedTable ReadOutcomeTable(Node& node, const std::vector<Axis>& axes) {
+  std::vector<GapColumn> gaps;
+  for (Node& gap : node.Tables("gaps")) {
+    RequireAxes(gap, "baseline_of", axes);
+    gaps.push_back({gap.Text("name"), gap.Text("meaning"), gap.Texts("baseline_of")});
+    gap.CheckTaken();
+  }
+  return Outcomes(gaps);
+}
+
+DerivedTable ReadMeans(Node& node, const NamedOutcomes& outcomes) {
+  std::vector<MeanColumn> columns;
+  for (Node& column : node.Tables("columns")) {
+    columns.push_back({column.Text("name"),
+                       column.Text("meaning"),
+                       column.Flag("interval", false),
+                       column.Flag("finished", false),
+                       column.Flag("diverged", false)});
+    if (column.Has("outcome")) columns.back().outcome = Find(outcomes, column, "outcome").of;
+    column.CheckTaken();
+  }
+  return ArmMeans(node.Text("name"), columns);
+}
+
 }  // namespace
 
 MeasuredTable ReadTable(Node& node, const Study& study) {
@@ -89,34 +114,6 @@ ProbeSpec ReadProbe(Node& node, const Study& study, const Functions& functions) 
   return probe;
 }
 
-namespace {
-
-DerivedTable ReadOutcomeTable(Node& node, const std::vector<Axis>& axes) {
-  std::vector<GapColumn> gaps;
-  for (Node& gap : node.Tables("gaps")) {
-    RequireAxes(gap, "baseline_of", axes);
-    gaps.push_back({gap.Text("name"), gap.Text("meaning"), gap.Texts("baseline_of")});
-    gap.CheckTaken();
-  }
-  return Outcomes(gaps);
-}
-
-DerivedTable ReadMeans(Node& node, const NamedOutcomes& outcomes) {
-  std::vector<MeanColumn> columns;
-  for (Node& column : node.Tables("columns")) {
-    columns.push_back({column.Text("name"),
-                       column.Text("meaning"),
-                       column.Flag("interval", false),
-                       column.Flag("finished", false),
-                       column.Flag("diverged", false)});
-    if (column.Has("outcome")) columns.back().outcome = Find(outcomes, column, "outcome").of;
-    column.CheckTaken();
-  }
-  return ArmMeans(node.Text("name"), columns);
-}
-
-}  // namespace
-
 DerivedTable ReadDerived(Node& node,
                          const Study& study,
                          const Functions& functions,
@@ -132,4 +129,5 @@ DerivedTable ReadDerived(Node& node,
           .of_arms = node.Flag("of_arms", false),
           .rows = Find(functions.tables, node, "rows")};
 }
+
 }  // namespace numsim::experiments::study

@@ -32,8 +32,7 @@ Picks With(Picks picks, const Picks& others) {
 std::string Reason(const Results& results, const std::string& pattern, const Picks& picks) {
   return Fill(pattern, [&](const std::string& name) {
     if (name.starts_with("--")) return results.settings.Get(name.substr(2));
-    const Pick* const pick = Find(picks, name);
-    return pick == nullptr ? "{" + name + "}" : ValueOf(results, *pick);
+    return ValueOf(results, *Find(picks, name));
   });
 }
 

@@ -1,7 +1,8 @@
-// Studies: experiments as data. A trial is mostly a TOML of `numsim train`; an arm
-// is the names of choices on axes; a choice is a list of keys. From these follow options, trials and
-// their labels, checkpoints, tables of curves and outcomes, errors and the file that repeats a trial
-// (`numsim describe --trial`). docs/adding-an-experiment.md has an example.
+// Studies: experiments as data. Where models are trained, a trial is a TOML of `numsim train`; an arm is the
+// names of choices on axes; a choice is a list of keys. From these follow options, trials and their labels,
+// checkpoints, tables of curves and outcomes, errors and the file that repeats a trial (`numsim describe
+// --trial`). Otherwise a study has no axes, and its trials are measurements by a function.
+// docs/adding-an-experiment.md has examples of both.
 #pragma once
 
 #include <cstdint>

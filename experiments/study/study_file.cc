@@ -120,16 +120,14 @@ std::function<std::string(const Results&)> ReadScale(Node& root,
                                                      const Study& study,
                                                      const Functions& functions) {
   const std::string pattern = root.Text("scale");
-  const std::vector<OptionRow> options = OptionsOf(study);
   Fill(pattern, [&](const std::string& name) {
     if (name.starts_with('$')) {
       const std::string function = name.substr(1);
       if (functions.values.contains(function) || functions.scales.contains(function)) return name;
       throw root.About("scale", fmt::format("there is no function '{}'", name));
     }
-    if (std::ranges::count(options, name, &OptionRow::name) > 0) return name;
-    const std::string list = NameList(options, &OptionRow::name);
-    throw root.About("scale", NotOneOf("the option", name, list).what());
+    RequireOption(root, "scale", name, study);
+    return name;
   });
   return [pattern, values = functions.values, scales = functions.scales](const Results& results) {
     return Fill(pattern, [&](const std::string& name) {
@@ -225,8 +223,9 @@ void ReadTrainings(Node& root, const Functions& functions, Study& study) {
   const ChoiceMakers makers = WithSizes(functions.choices);
   study.axes =
       ReadEach<Axis>(root, "axes", [&](Node& node) { return ReadAxis(node, makers, functions); });
-  if (study.axes.empty())
+  if (study.axes.empty()) {
     throw root.About("axes", "is missing; or 'measure', if nothing is trained");
+  }
   ReadArmsOf(root, study);
   study.forks_from = ForksFrom(study.axes, ReadForksFrom(root, study.axes));
   study.rates = ReadRates(root);
@@ -287,8 +286,7 @@ Study ReadStudy(std::string_view text, std::string_view name, const Functions& f
   const NamedOutcomes outcomes = ReadOutcomes(root, functions, words);
   ReadTables(root, functions, outcomes, study);
   ReadClaims(root, functions, outcomes, words, study);
-  study.figures = ReadEach<FigureSource>(
-      root, "figures", [&](Node& node) { return ReadFigure(node, study, functions); });
+  study.figures = ReadFigures(root, study, functions);
   study.advice = ReadEach<Advice>(root, "advice", ReadAdvice);
   study.paper_settings = ReadEach<PaperSetting>(root, "paper_settings", ReadPaperSetting);
   root.CheckTaken();
