@@ -62,7 +62,20 @@ int64_t AsFloat(int64_t x) {
   return x < 0 ? -kept : kept;
 }
 
-TEST(Digits, MakeUpEveryNumberOfOneAndTwoDigits) {
+// The loops are compiled for AVX-512 alone (gemm_digits_simd.h).
+class Digits : public ::testing::Test {
+ protected:
+  void SetUp() override {
+#if defined(__x86_64__) && defined(__GNUC__)
+    if (!__builtin_cpu_supports("avx512f") || !__builtin_cpu_supports("avx512bw") ||
+        !__builtin_cpu_supports("avx512vl") || !__builtin_cpu_supports("avx512dq")) {
+      GTEST_SKIP() << "this processor has no AVX-512";
+    }
+#endif
+  }
+};
+
+TEST_F(Digits, MakeUpEveryNumberOfOneAndTwoDigits) {
   for (const int digits : {1, 2}) {
     std::vector<int64_t> numbers;
     for (int64_t n = Least(digits); n <= Largest(digits); ++n) numbers.push_back(n);
@@ -71,7 +84,7 @@ TEST(Digits, MakeUpEveryNumberOfOneAndTwoDigits) {
   }
 }
 
-TEST(Digits, MakeUpLongNumbers) {
+TEST_F(Digits, MakeUpLongNumbers) {
   oracle::TestRandom random(1);
   for (int digits = 3; digits <= kMostDigits; ++digits) {
     std::vector<int64_t> numbers = {0, 1, -1, 127, 128, -128, -129, 0x7F7F, 0x7F80, 0x8000};
@@ -86,7 +99,7 @@ TEST(Digits, MakeUpLongNumbers) {
   }
 }
 
-TEST(Digits, OfInfinitiesAndNanAreZero) {
+TEST_F(Digits, OfInfinitiesAndNanAreZero) {
   constexpr float kInf = std::numeric_limits<float>::infinity();
   const std::vector<float> x = {kInf, -kInf, std::numeric_limits<float>::quiet_NaN(), 3};
   for (const int digits : {1, 5, 8}) {
@@ -104,7 +117,7 @@ double ToOdd(Int128 sum, int unit) {
   return sum < 0 ? -value : value;
 }
 
-TEST(Digits, SumsAreRoundedToOdd) {
+TEST_F(Digits, SumsAreRoundedToOdd) {
   oracle::TestRandom random(2);
   std::vector<int64_t> low, high;
   std::vector<double> one, two;
