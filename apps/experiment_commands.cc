@@ -170,9 +170,8 @@ int WriteTemplate(const Experiment& experiment,
     fmt::print("run directories do not say {}; fill these columns by hand\n",
                fmt::join(report.empty_columns, ", "));
   }
-  if (!report.curves.empty()) {
-    fmt::print(
-        "their losses: {} (--rows curves={})\n", report.curves.string(), report.curves.string());
+  for (const auto& [table, file] : report.tables) {
+    fmt::print("their losses: {} (--rows {}={})\n", file.string(), table, file.string());
   }
   if (!arguments.configs.empty()) fmt::print("configurations: {}\n", arguments.configs);
   return 0;

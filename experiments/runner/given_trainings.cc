@@ -206,7 +206,7 @@ void GivenTrainings::Add(size_t row, TrainingFinder& finder) {
   }
   CheckLength(row, wanted.config);
   CheckSize(row, wanted.config);
-  CheckRun(row, wanted.config);
+  CheckRun(row, wanted);
   rows_[training] = std::move(cells);
 }
 
@@ -284,7 +284,7 @@ void GivenTrainings::CheckSize(size_t row, const TrainConfig& config) {
 }
 
 // Checks digest, configuration and outcomes of a run directory.
-void GivenTrainings::CheckRun(size_t row, const TrainConfig& config) {
+void GivenTrainings::CheckRun(size_t row, const TrainingOfRow& training) {
   const std::string run = file_.Text(row, kRunColumn), digest = file_.Text(row, kDigestColumn);
   if (run.empty() && digest.empty()) return;
   const bool is_digest =
@@ -312,7 +312,13 @@ void GivenTrainings::CheckRun(size_t row, const TrainConfig& config) {
                     kDigestColumn,
                     fmt::format("is not that of {}, which has {}", directory.string(), found));
   }
-  CompareWith(ReadTrainingRun(directory), directory, row, config);
+  TrainingRun found = ReadTrainingRun(directory);
+  if (training.validations > 0) {
+    const DoublingLosses doublings =
+        ReadDoublings(directory, training.config.train.steps, training.validations);
+    if (!doublings.early_loss.empty()) found.outcomes["early_loss"] = doublings.early_loss;
+  }
+  CompareWith(found, directory, row, training.config);
   ++checked_;
 }
 

@@ -67,7 +67,7 @@ class GivenTrainings {
   void CheckOutcome(size_t row, const std::string& column) const;
   void CheckLength(size_t row, const TrainConfig& config);
   void CheckSize(size_t row, const TrainConfig& config);
-  void CheckRun(size_t row, const TrainConfig& config);
+  void CheckRun(size_t row, const TrainingOfRow& training);
   void CompareWith(const TrainingRun& run,
                    const std::filesystem::path& directory,
                    size_t row,

@@ -26,12 +26,18 @@ namespace fs = std::filesystem;
 
 using Cells = std::map<std::string, std::string>;  // by column
 
-constexpr std::string_view kCurves = "curves";
+constexpr std::string_view kCurves = "curves", kValidations = "validations";
 
-// The trainings as the run directories have them, by number of the training.
+// A table of losses beside that of the trainings, of which run directories have the rows.
+struct Losses {
+  std::vector<std::string> columns;       // after those of the key
+  std::map<size_t, std::vector<Row>> of;  // rows by number of the training
+};
+
+// The trainings as the run directories have them.
 struct Collected {
-  std::map<size_t, Cells> cells;              // of the table of trainings
-  std::map<size_t, std::vector<Row>> curves;  // rows of the table of curves, if there is one
+  std::map<size_t, Cells> cells;  // of the table of trainings, by number of the training
+  std::map<std::string_view, Losses> losses;  // by the name of the table
 };
 
 // Returns the steps between two points of the experiment's curves of training losses; 0 if it has no
@@ -49,9 +55,9 @@ uint64_t StepsPerPoint(const Experiment& experiment, const Settings& settings) {
       std::max<int64_t>(1, steps / settings.GetInteger("records", 1, steps)));
 }
 
-fs::path CurvesFile(const fs::path& file) {
+fs::path BesideFile(const fs::path& file, std::string_view table) {
   fs::path name = file.stem();
-  name += "-curves";
+  name += fmt::format("-{}", table);
   name += file.extension();
   return file.parent_path() / name;
 }
@@ -82,6 +88,19 @@ void AddCurve(const Row& key,
     }
     const bool complete = step == end || at != losses.end();
     if (complete || finished) add(complete ? end : step, sum / static_cast<double>(count));
+  }
+}
+
+// Appends the validations of a training.
+void AddValidations(const TrainingOfRow& training,
+                    const DoublingLosses& found,
+                    std::vector<Row>& rows) {
+  for (const auto& [step, loss] : found.losses) {
+    Row& row = rows.emplace_back(training.key);
+    row.emplace_back(step);
+    row.emplace_back(
+        fmt::format("{:.0f}", static_cast<double>(step) * TokensPerStep(training.config)));
+    row.emplace_back(loss);
   }
 }
 
@@ -147,19 +166,29 @@ Collected Collect(const Experiment& experiment,
     const double tokens =
         Cell(cells.at("steps")).Number() * TokensPerStep(trainings[training].training.config);
     cells[std::string(kTokensColumn)] = fmt::format("{:.0f}", tokens);
+    const TrainingOfRow& wanted = trainings[training].training;
     if (every > 0) {
-      const Row& key = trainings[training].training.key;
-      AddCurve(key, run, ReadLosses(directory), every, found.curves[training]);
+      Losses& curves = found.losses[kCurves];
+      curves.columns = {"step", "loss"};
+      AddCurve(wanted.key, run, ReadLosses(directory), every, curves.of[training]);
+    }
+    if (wanted.validations > 0) {
+      Losses& validations = found.losses[kValidations];
+      validations.columns = {"step", "tokens", "valid_loss"};
+      const DoublingLosses doublings =
+          ReadDoublings(directory, wanted.config.train.steps, wanted.validations);
+      cells["early_loss"] = doublings.early_loss;
+      AddValidations(wanted, doublings, validations.of[training]);
     }
   }
   return found;
 }
 
-// Writes the rows of the table of curves, in the order of the trainings.
-void WriteCurves(const Experiment& experiment, const Collected& found, const fs::path& file) {
+// Writes the rows of a table of losses, in the order of the trainings.
+void WriteLosses(const Experiment& experiment, const Losses& losses, const fs::path& file) {
   Table table{.columns = experiment.rows.key, .rows = {}};
-  table.columns.insert(table.columns.end(), {"step", "loss"});
-  for (const auto& [training, rows] : found.curves) {
+  table.columns.insert(table.columns.end(), losses.columns.begin(), losses.columns.end());
+  for (const auto& [training, rows] : losses.of) {
     table.rows.insert(table.rows.end(), rows.begin(), rows.end());
   }
   WriteCsv(file, table);
@@ -175,7 +204,20 @@ Cells Planned(const Experiment& experiment, const TrainingOfRow& training) {
   return cells;
 }
 
-// Writes the configurations of the trainings, with validations at the start and at the end, the loss of
+// Returns the steps between validations that give all those of a training.
+uint64_t StepsPerValidation(const TrainingOfRow& training) {
+  const uint64_t steps = training.config.train.steps;
+  if (training.validations <= 1) return steps;
+  const uint64_t first = steps >> (training.validations - 1);
+  if (first > 0 && first << (training.validations - 1) == steps) return first;
+  throw Error::Format(
+      "--configs: {} validations at doublings need steps that are a multiple of {}, found {}",
+      training.validations,
+      uint64_t{1} << (training.validations - 1),
+      steps);
+}
+
+// Writes the configurations of the trainings, with the validations that the rows have, the loss of
 // every step, from which curves are made, and without the telemetry of tensors, which no row has and not
 // every program writes.
 void WriteConfigs(const Experiment& experiment,
@@ -185,7 +227,7 @@ void WriteConfigs(const Experiment& experiment,
   std::map<fs::path, std::string> texts;
   for (size_t i = 0; i < trainings.size(); ++i) {
     TrainConfig config = trainings[i].training.config;
-    config.train.valid_every = config.train.steps;
+    config.train.valid_every = StepsPerValidation(trainings[i].training);
     config.telemetry.every = 1;
     config.telemetry.tensors_every = 0;
     const fs::path path = folder / fmt::format("{:0{}}.toml", i, digits);
@@ -208,11 +250,12 @@ RowsTemplateReport WriteRowsTemplate(const Experiment& experiment,
     throw Error::Format("--rows-template {}: exists; remove it or write another file",
                         request.file.string());
   }
-  const fs::path curves = CurvesFile(request.file);
-  if (!request.collect.empty() && Exists(curves)) {
+  for (const std::string_view table : {kCurves, kValidations}) {
+    const fs::path losses = BesideFile(request.file, table);
+    if (request.collect.empty() || !Exists(losses)) continue;
     throw Error::Format("--rows-template {}: the file of losses beside it, {}, exists; remove it",
                         request.file.string(),
-                        curves.string());
+                        losses.string());
   }
   const std::vector<WantedTraining> trainings = ListTrainings(experiment, settings);
   const Collected found = Collect(experiment, settings, trainings, request);
@@ -234,7 +277,10 @@ RowsTemplateReport WriteRowsTemplate(const Experiment& experiment,
   }
   report.empty_columns.assign(empty.begin(), empty.end());
   if (!request.configs.empty()) WriteConfigs(experiment, trainings, request.configs);
-  if (!found.curves.empty()) WriteCurves(experiment, found, report.curves = curves);
+  for (const auto& [name, losses] : found.losses) {
+    const fs::path file = BesideFile(request.file, name);
+    WriteLosses(experiment, losses, report.tables[std::string(name)] = file);
+  }
   WriteCsv(request.file, table);
   return report;
 }

@@ -3,6 +3,8 @@
 
 #include <cstddef>
 #include <filesystem>
+#include <map>
+#include <string>
 #include <vector>
 
 #include "experiments/runner/experiment.h"
@@ -18,14 +20,16 @@ struct RowsTemplate {
 struct RowsTemplateReport {
   size_t trainings = 0, filled = 0;
   std::vector<std::string>
-      empty_columns;                  // of the filled rows, which a run directory does not have
-  std::filesystem::path curves = {};  // the file of their losses that was written; empty: none
+      empty_columns;  // of the filled rows, which a run directory does not have
+  // Files of other tables that were written, by the name of the table: curves, validations.
+  std::map<std::string, std::filesystem::path> tables = {};
 };
 
 // Writes the file, with the configuration of each training as CONFIGS/NUMBER.toml. If the experiment has
-// a table "curves" of losses, writes its rows of the collected trainings beside the file, as
-// STEM-curves.csv for `--rows curves=`. Throws Error if a file exists, if a configuration with another content does, and for a run directory that is of none
-// or several of the trainings, or of one that has another; nothing is written then.
+// a table "curves" of losses, or one of "validations" along a training, writes its rows of the collected
+// trainings beside the file, as STEM-curves.csv for `--rows curves=`. Throws Error if a file exists, if a
+// configuration with another content does, and for a run directory that is of none or several of the
+// trainings, or of one that has another; nothing is written then.
 RowsTemplateReport WriteRowsTemplate(const Experiment& experiment,
                                      const Settings& settings,
                                      const RowsTemplate& request);

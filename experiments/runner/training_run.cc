@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <array>
+#include <cmath>
 #include <string_view>
 
 #include "experiments/runner/result_directory.h"
@@ -120,6 +121,35 @@ TrainingRun ReadTrainingRun(const fs::path& directory) {
   outcomes["m_bytes"] = summary.Number("bytes per parameter", "m ", ", v ");
   outcomes["v_bytes"] = summary.Number("bytes per parameter", ", v ", ", ");
   return run;
+}
+
+bool IsDoubling(uint64_t step, uint64_t steps, int64_t validations) {
+  for (int64_t i = 0; i < validations && steps > 0; ++i, steps /= 2) {
+    if (step == steps) return true;
+  }
+  return false;
+}
+
+DoublingLosses ReadDoublings(const fs::path& directory, uint64_t steps, int64_t validations) {
+  const Table valid = ReadCsv(directory / kValid);
+  DoublingLosses found;
+  for (size_t i = 0; i < valid.rows.size(); ++i) {
+    const auto step = static_cast<uint64_t>(valid.Number(i, "step"));
+    if (step == 0 || IsDoubling(step, steps, validations))
+      found.losses[step] = valid.Text(i, "loss");
+  }
+  for (int64_t i = validations - 1; i >= 0; --i) {
+    const auto loss = found.losses.find(steps >> i);
+    if (loss == found.losses.end()) {
+      if (Summary(directory / kSummary).Status() == "diverged") found.early_loss = "inf";
+      return found;
+    }
+    if (loss->first > 0 && std::isfinite(Cell(loss->second).Number())) {
+      found.early_loss = loss->second;
+      return found;
+    }
+  }
+  return found;
 }
 
 std::map<uint64_t, double> ReadLosses(const fs::path& directory) {

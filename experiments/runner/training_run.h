@@ -27,6 +27,20 @@ struct TrainingRun {
 // leaves it.
 TrainingRun ReadTrainingRun(const std::filesystem::path& directory);
 
+// Returns true if `step` is one of steps, steps / 2, steps / 4, ..., so many of them, rounded down.
+bool IsDoubling(uint64_t step, uint64_t steps, int64_t validations);
+
+// The validations of a run directory at the doublings of a training.
+struct DoublingLosses {
+  std::map<uint64_t, std::string> losses;  // by the number of steps taken; 0 is the start
+  // The outcome early_loss: that of the first doubling whose loss is a number, "inf" for a training that
+  // diverged before one, empty if its validations were at other steps.
+  std::string early_loss;
+};
+DoublingLosses ReadDoublings(const std::filesystem::path& directory,
+                             uint64_t steps,
+                             int64_t validations);
+
 // Returns the loss of each recorded step of its train.csv, by the number of steps taken after it.
 std::map<uint64_t, double> ReadLosses(const std::filesystem::path& directory);
 

@@ -8,6 +8,7 @@
 #include <string_view>
 #include <utility>
 
+#include "experiments/runner/training_run.h"
 #include "experiments/shared/block_name.h"
 #include "experiments/shared/special_values.h"
 #include "numsim/base/elementary.h"
@@ -65,14 +66,6 @@ class CurveProbe final : public Probe {
 };
 
 // ---- validations at doublings
-
-// Returns true if `step` is one of steps, steps / 2, steps / 4, ..., so many of them, rounded down.
-bool IsDoubling(uint64_t step, uint64_t steps, int64_t validations) {
-  for (int64_t i = 0; i < validations && steps > 0; ++i, steps /= 2) {
-    if (step == steps) return true;
-  }
-  return false;
-}
 
 class ValidationProbe final : public Probe {
  public:

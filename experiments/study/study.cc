@@ -176,6 +176,14 @@ bool IsTraining(const Study& study, const Trial& trial) {
   return Trains(study) && trial.parameters.contains(study.axes.front().name);
 }
 
+// Returns the number of validations at doublings of a training; 0 if the study does not measure them.
+int64_t ValidationsOf(const Study& study, const Settings& settings) {
+  const bool measured = std::ranges::any_of(study.probes, [](const ProbeSpec& probe) {
+    return std::ranges::count(probe.tables, "validations", &MeasuredTable::name) > 0;
+  });
+  return measured ? settings.GetInteger("validations", 1, kMostValidations) : 0;
+}
+
 std::vector<TrainingOfRow> TrainingsOf(const Study& study,
                                        const Settings& settings,
                                        const Trial& trial) {
@@ -183,7 +191,8 @@ std::vector<TrainingOfRow> TrainingsOf(const Study& study,
   std::vector<TrainingOfRow> trainings;
   for (const Arm& arm : TrainedArms(study, settings, ArmOf(study, trial))) {
     const TrainConfig config = ConfigOf(study, settings, arm, trial.seed);
-    trainings.push_back({KeyOf(study, config, arm, trial.seed), config});
+    trainings.push_back(
+        {KeyOf(study, config, arm, trial.seed), config, ValidationsOf(study, settings)});
   }
   return trainings;
 }

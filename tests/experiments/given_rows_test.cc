@@ -2,6 +2,7 @@
 // follow the rows, and everything that is refused.
 #include "experiments/runner/given_rows.h"
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -17,6 +18,7 @@
 #include "experiments/runner/rows_template.h"
 #include "experiments/runner/runner.h"
 #include "experiments/runner/settings.h"
+#include "experiments/runner/training_run.h"
 #include "numsim/io/atomic_file.h"
 #include "numsim/io/input_file.h"
 #include "numsim/train/run.h"
@@ -526,7 +528,7 @@ TEST_F(RunDirectories, CollectedTrainingsGiveTheTableOfARun) {
   RunWithoutFigures(experiment_, settings_, directory_.Path() / "own");
   const fs::path own = directory_.Path() / "own";
   EXPECT_EQ(Bytes(directory_.Path() / "out" / "final.csv"), Bytes(own / "final.csv"));
-  EXPECT_EQ(report.curves, curves_);
+  EXPECT_THAT(report.tables, testing::ElementsAre(std::pair(std::string("curves"), curves_)));
   EXPECT_GT(ReadCsv(curves_).rows.size(), 9u);
   EXPECT_EQ(Bytes(curves_), Bytes(own / "curves.csv"));
 }
@@ -547,6 +549,74 @@ TEST_F(RunDirectories, CurvesHaveAPointPerWindowOfSteps) {
   for (size_t i = 0; i < 4; ++i) EXPECT_EQ(curve.Number(i, "step"), 6.0 * static_cast<double>(i));
   EXPECT_EQ(curve.Number(1, "loss"), (steps.Number(0, "loss") + steps.Number(1, "loss")) / 2);
   EXPECT_EQ(curve.Number(2, "loss"), (steps.Number(2, "loss") + steps.Number(3, "loss")) / 2);
+}
+
+// Validations at doublings are those of a run of numsim's own, and no row states another early loss.
+TEST(ValidationsOfRuns, CollectedOnesAreThoseOfARun) {
+  const Experiment experiment = WithoutFigures("moments-over-tokens");
+  std::map<std::string, std::string> options = TinyRun("moments-over-tokens");
+  options["steps"] = "20";
+  options["validations"] = "3";
+  options["warmup"] = "2";
+  const auto settings_with = [&](const std::string& option, const std::string& value) {
+    std::map<std::string, std::string> all = options;
+    if (!option.empty()) all[option] = value;
+    return MakeSettings(experiment, "quick", 0, 1, all);
+  };
+  const Settings settings = settings_with("", "");
+  const TemporaryDirectory directory;
+  const fs::path configs = directory.Path() / "configs", rows = directory.Path() / "rows.csv";
+  WriteRowsTemplate(experiment,
+                    settings,
+                    {.file = directory.Path() / "todo.csv", .configs = configs, .collect = {}});
+  std::vector<fs::path> runs;
+  for (const auto& entry : fs::directory_iterator(configs)) {
+    runs.push_back(directory.Path() / "runs" / entry.path().stem());
+    RunTraining(ReadTrainConfig(entry.path(), {}), {.out = runs.back(), .figures = false});
+  }
+  const RowsTemplateReport report =
+      WriteRowsTemplate(experiment, settings, {.file = rows, .configs = {}, .collect = runs});
+  EXPECT_TRUE(report.empty_columns.empty());
+  const fs::path own = directory.Path() / "own", out = directory.Path() / "out";
+  RunWithoutFigures(experiment, settings, own);
+  EXPECT_EQ(Bytes(report.tables.at("validations")), Bytes(own / "validations.csv"));
+  const std::vector<RowsArgument> files = {{"", rows},
+                                           {"validations", report.tables.at("validations")}};
+  JudgeRows(experiment, settings, files, out, {});
+  EXPECT_EQ(Bytes(out / "gaps.csv"), Bytes(own / "gaps.csv"));
+  EXPECT_EQ(Bytes(out / "final.csv"), Bytes(own / "final.csv"));
+
+  Table table = ReadCsv(rows);
+  table.rows.back()[table.Column("early_loss")] = "1.5";
+  WriteCsv(rows, table);
+  EXPECT_THAT(ErrorOf([&] { JudgeRows(experiment, settings, files, directory.Path() / "x", {}); }),
+              testing::HasSubstr("column early_loss: '1.5', but "));
+  EXPECT_EQ(ErrorOf([&] {
+              WriteRowsTemplate(
+                  experiment,
+                  settings_with("steps", "22"),
+                  {.file = directory.Path() / "b.csv", .configs = configs / "b", .collect = {}});
+            }),
+            "--configs: 3 validations at doublings need steps that are a multiple of 4, found 22");
+  EXPECT_FALSE(fs::exists(configs / "b"));
+}
+
+// A training that diverged before the first doubling has no early loss, and one that was validated at
+// other steps does not say it.
+TEST(ValidationsOfRuns, EarlyLossIsThatOfTheFirstDoubling) {
+  const TemporaryDirectory directory;
+  const auto early = [&](const std::string& status, const std::string& valid) {
+    WriteFileAtomically(directory.Path() / "summary.txt",
+                        fmt::format("{:28}{}\n", "status", status));
+    WriteFileAtomically(directory.Path() / "valid.csv", "step,loss\n" + valid);
+    return ReadDoublings(directory.Path(), 20, 3).early_loss;
+  };
+  EXPECT_EQ(early("finished", "0,7\n4,6\n5,5.5\n10,5\n20,4\n"), "5.5");
+  EXPECT_EQ(early("finished", "0,7\n20,4\n"), "");
+  EXPECT_EQ(early("diverged: step 7", "0,7\n5,nan\n10,5\n"), "5");
+  EXPECT_EQ(early("diverged: step 3", "0,7\n4,9\n"), "inf");
+  EXPECT_EQ(early("finished", "0,7\n"), "");
+  EXPECT_TRUE(IsDoubling(5, 21, 3) && IsDoubling(21, 21, 1) && !IsDoubling(0, 1, 8));
 }
 
 TEST_F(RunDirectories, RowsThatDoNotFitTheirRunsAreRefused) {

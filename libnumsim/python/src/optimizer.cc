@@ -203,6 +203,7 @@ OptimizerConfig ConfigOf(const nb::dict& settings) {
     if (name == "m") config.m = ParseMomentFormat(text());
     if (name == "v") config.v = ParseMomentFormat(text());
     if (name == "moment_filter") config.moment_filter = ParseMomentFilter(text());
+    if (name == "moment_tensors") config.moment_tensors = text();
     if (name == "update_from_stored") config.update_from_stored = nb::cast<bool>(value);
     if (name == "weights") config.weights = ParseFormat(text());
     if (name == "update") config.update = ParseUpdateRule(text());

@@ -11,6 +11,7 @@
 #include "numsim/models/model.h"
 #include "numsim/random/streams.h"
 #include "numsim/train/recorded_run.h"
+#include "numsim/train/trainer.h"
 
 namespace numsim::python {
 namespace {
@@ -120,6 +121,7 @@ struct HeldModel {
   explicit HeldModel(const TrainConfig& config) {
     const ArrayCall call;
     model = MakeModel<float>(config.model, config.linear, config.train.seed);
+    CheckMomentTensors(config.optimizer, model->parameters());
   }
   std::unique_ptr<Model<float>> model;
 };

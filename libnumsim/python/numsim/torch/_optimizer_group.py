@@ -40,6 +40,7 @@ class Group:
 
     def __init__(self, params, settings, seed, weights):
         self.use(params)
+        self.names = [str(i) for i in range(len(params))]  # of the parameters in the core
         self.settings, self.seed, self.weights = settings, seed, weights
         self.core = None
         self.context = None  # of the device where the core is; None on the host
@@ -115,14 +116,17 @@ class Group:
             is_matrix = taking and p.ndim > 1
             if self.context is None:
                 value = _rounded(whole, self.weights, f"params[{i}]") if taking else _NO_VALUES
-                core.add(str(i), is_matrix, *shape, value)
+                core.add(self.names[i], is_matrix, *shape, value)
             else:
                 empty = self.owners.local(p).new_empty(shape)
                 values = self.values[i] = _packed((whole if taking else empty).detach())
-                core.add_borrowed(str(i), is_matrix, *shape, self._shown(values, i))
+                core.add_borrowed(
+                    self.names[i], is_matrix, *shape, self._shown(values, i)
+                )
         if saved is not None:
             steps, pieces = saved
-            new = {str(i) for i, had in enumerate(had_state) if not (had and self._is_here(i))}
+            had_one = [had and self._is_here(i) for i, had in enumerate(had_state)]
+            new = {name for name, had in zip(self.names, had_one) if not had}
             kept = {name: data for name, data in pieces.items() if name.split("/")[0] not in new}
             core.restore(steps, core.save()[1] | kept)
         return core
@@ -137,7 +141,7 @@ class Group:
             if not self._is_here(i):
                 continue
             array, _ = float32_of(self.owners.local(p), f"params[{i}]")
-            held = self.owners.part(i, self.core.weights(str(i)).reshape(p.shape))
+            held = self.owners.part(i, self.core.weights(self.names[i]).reshape(p.shape))
             if not np.array_equal(held.view(np.uint32), array.view(np.uint32)):
                 raise ValueError(
                     f"params[{i}]: was changed between two steps; continue with "
@@ -208,9 +212,9 @@ class Group:
             if finite is not None:  # a number that is not finite anywhere stops the step everywhere
                 gradient = gradient.where(finite, torch.nan)
             if shown is None:
-                found[str(i)], _ = float32_of(gradient, f"params[{i}].grad")
+                found[self.names[i]], _ = float32_of(gradient, f"params[{i}].grad")
             else:
-                found[str(i)] = shown(_packed(gradient))
+                found[self.names[i]] = shown(_packed(gradient))
         return found
 
     def _written_elsewhere(self):
@@ -224,7 +228,7 @@ class Group:
         """Makes PyTorch see what a step has written."""
         p = self.params[i]
         if self.context is None:
-            held = np.array(self.core.weights(str(i)))  # writable, as PyTorch wants it
+            held = np.array(self.core.weights(self.names[i]))  # writable, as PyTorch wants it
             self.owners.give(i, torch.from_numpy(held).view(p.shape) if self._is_here(i) else None)
         elif i in self._in_place:
             torch.autograd.graph.increment_version(p)

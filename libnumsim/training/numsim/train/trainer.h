@@ -109,4 +109,7 @@ class Trainer {
   std::unique_ptr<Parts> parts_;
 };
 
+// Throws KeyError that lists the parameters if config.moment_tensors matches none of them.
+void CheckMomentTensors(const OptimizerConfig& config, const ParameterList<float>& parameters);
+
 }  // namespace numsim

@@ -18,7 +18,6 @@ _KEYS = ("telemetry.every", "checkpoint.every", "model.kind", "model.layers", "m
 _CHOICES = {
     "model.kind": ("llama", "vit"),
     "model.mlp": ("swiglu", "clamped-swiglu", "gelu"),
-    "optimizer.moment_tensors": ("*",),
     # Its default has rows that this program does not write; 0 has none either.
     "telemetry.tensors_every": (100, 0),
 }

@@ -42,39 +42,27 @@ class ConfiguredOptimizer(AdamW):
 
     def _new_group(self, *arguments):
         group = super()._new_group(*arguments)
+        group.names = self.names  # which moment_tensors means
         group.reports = True  # for `numbers`
         return group
 
     def numbers(self) -> _core.StepNumbers:
         """Returns the numbers of the last step. Waits for a device."""
-        numbers = self._groups[0].core.numbers()
-        if numbers.rms_tensor:
-            numbers.rms_tensor = self.names[int(numbers.rms_tensor)]
-        return numbers
+        return self._groups[0].core.numbers()
 
     def pieces(self) -> dict[str, torch.Tensor]:
         """Returns the state by the names of `numsim train`: "PARAMETER/m" and so on."""
         self._prepare()
-        saved = self.state_dict()["numsim"][0]["pieces"]
-        return {self._renamed(name, self.names): piece for name, piece in saved.items()}
+        return self.state_dict()["numsim"][0]["pieces"]
 
     def restore(self, steps: int, pieces: dict[str, torch.Tensor]) -> None:
         """Continues after so many steps from what `pieces` returned."""
+        for piece in pieces:
+            name, slash, _ = piece.rpartition("/")
+            if slash and name not in self.names:
+                raise ValueError(f"tensor 'optimizer/{piece}': the model has no such parameter")
         state = self.state_dict()
-        numbers = {name: str(i) for i, name in enumerate(self.names)}
         (group,) = state["numsim"]
         group["steps"] = steps
-        group["pieces"] = {self._renamed(name, numbers): piece for name, piece in pieces.items()}
+        group["pieces"] = pieces
         self.load_state_dict(state)
-
-    @staticmethod
-    def _renamed(piece, names):
-        """The name of a piece with another name of its parameter, if it has one."""
-        name, slash, rest = piece.rpartition("/")
-        if not slash:
-            return piece
-        try:
-            return f"{names[int(name)] if isinstance(names, list) else names[name]}/{rest}"
-        except KeyError:
-            message = f"tensor 'optimizer/{piece}': the model has no such parameter"
-            raise ValueError(message) from None

@@ -8,6 +8,7 @@
 #include "numsim/config/fork.h"
 #include "numsim/train/internal/trainer_parts.h"
 #include "numsim/train/stress.h"
+#include "numsim/train/trainer.h"
 
 namespace numsim {
 namespace {
@@ -21,7 +22,15 @@ std::vector<std::vector<float>> WeightsOf(const Model<float>& model) {
   return weights;
 }
 
-// Throws KeyError listing the parameters if the pattern of those whose moments have formats matches none.
+void SetWeights(const std::vector<std::vector<float>>& weights, Model<float>& model) {
+  size_t i = 0;
+  for (Parameter<float>& parameter : model.parameters()) {
+    std::ranges::copy(weights[i++], parameter.value.View().Span().begin());
+  }
+}
+
+}  // namespace
+
 void CheckMomentTensors(const OptimizerConfig& config, const ParameterList<float>& parameters) {
   std::vector<std::string> names;
   for (const Parameter<float>& parameter : parameters) {
@@ -33,15 +42,6 @@ void CheckMomentTensors(const OptimizerConfig& config, const ParameterList<float
                          config.moment_tensors,
                          fmt::join(names, ", "));
 }
-
-void SetWeights(const std::vector<std::vector<float>>& weights, Model<float>& model) {
-  size_t i = 0;
-  for (Parameter<float>& parameter : model.parameters()) {
-    std::ranges::copy(weights[i++], parameter.value.View().Span().begin());
-  }
-}
-
-}  // namespace
 
 void Trainer::Parts::BeginModel(const TrainConfig& of) {
   config = of;
