@@ -45,6 +45,21 @@ Evidence NotTrained(const Results& results, const Arm& arm) {
   return NotTestedBecause("was not trained: " + TextOf(results, arm));
 }
 
+// Returns the parameters of the largest model among these arms; 0 if the table of trainings does not say.
+double LargestModel(const Results& results, const std::vector<ArmContrast>& contrasts) {
+  const Table& table = results.tables.at(results.study.runs);
+  if (std::ranges::count(table.columns, "parameters") == 0) return 0;
+  const Frame runs = results.Of(results.study.runs);
+  double largest = 0;
+  for (const ArmContrast& contrast : contrasts) {
+    for (const auto& [arm, weight] : contrast) {
+      results.OfArm(runs, arm).ForEach(
+          [&](const Frame& run) { largest = std::max(largest, run.Number("parameters")); });
+    }
+  }
+  return largest;
+}
+
 Evidence Compare(const Results& results,
                  const ClaimRow& claim,
                  const std::vector<ArmContrast>& contrasts) {
@@ -56,7 +71,10 @@ Evidence Compare(const Results& results,
       if (results.OfArm(runs, arm).Empty()) return NotTrained(results, arm);
     }
   }
-  return CompareArms(results, runs, contrasts, claim.outcome ? claim.outcome : common.outcome);
+  Evidence evidence =
+      CompareArms(results, runs, contrasts, claim.outcome ? claim.outcome : common.outcome);
+  evidence.parameters = LargestModel(results, contrasts);
+  return evidence;
 }
 
 // Returns by how much the loss of the baselines of contrasts is below that of a guess, which is all that
@@ -120,7 +138,9 @@ Evidence EvidenceOf(const Results& results, const ClaimRow& claim) {
   if (claim.reference) {
     const auto& outcome = claim.outcome ? claim.outcome : results.study.common.outcome;
     const Arm arm = results.ArmOf(claim.arms.front().first);
-    return AgainstNumber(results, arm, outcome, *claim.reference);
+    Evidence evidence = AgainstNumber(results, arm, outcome, *claim.reference);
+    evidence.parameters = LargestModel(results, {{{arm, 1}}});
+    return evidence;
   }
   const std::vector<ArmContrast> contrasts = ContrastsOf(results, claim);
   Evidence evidence = CompareWithControl(results, claim, contrasts);

@@ -62,7 +62,7 @@ TEST(MomentPairs, Fp32AndDynamicAreNeverScaled) {
 }
 
 TEST(MomentPairs, CoatIsForFormatsOfEightBits) {
-  EXPECT_EQ(PairTexts({{"m", "bf16,fp16,e4m3fn,fp32"},
+  EXPECT_EQ(PairTexts({{"m", "bf16,fp16,e5m3,e4m3fn,fp32"},  // e5m3 has nine
                        {"v", "fp16,e5m2"},
                        {"scalings", "coat:64"},
                        {"pairs", "none"}}),

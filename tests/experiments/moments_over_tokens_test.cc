@@ -111,7 +111,7 @@ class MomentsOverTokensTables : public ::testing::Test {
     const bool finished = losses.size() == 3;
     std::map<std::string, Cell> run = key;
     run.insert({{"status", finished ? "finished" : "diverged"},
-                {"parameters", 140000},
+                {"parameters", parameters_},
                 {"start_loss", 7},
                 {"early_loss", losses.empty() ? kInf : losses.front()},
                 {"valid_loss", finished ? losses.back() : kInf}});
@@ -124,6 +124,7 @@ class MomentsOverTokensTables : public ::testing::Test {
       Train("e4m3fn/e4m3fn", seed, {5 + early + 1.1 * shift, 4.1, 3 + late + 1.1 * shift});
     }
   }
+  int parameters_ = 140000;
   ResultTables results_{MomentsOverTokens(), {{"moments", "e4m3fn/e4m3fn"}}, 3};
 };
 
@@ -141,6 +142,20 @@ TEST_F(MomentsOverTokensTables, GapsArePairedBySeedAtEqualTokens) {
   // 0.3 and 0.4: t of one degree of freedom is 12.7062 at 97.5 %, the standard error 0.05.
   EXPECT_NEAR(gaps.Numbers("gap_low")[0], 0.35 - 12.7062047 * 0.05, 1e-6);
   EXPECT_NEAR(gaps.Numbers("gap_high")[0], 0.35 + 12.7062047 * 0.05, 1e-6);
+}
+
+// Margins of losses are smaller for larger models.
+TEST_F(MomentsOverTokensTables, MarginIsThatOfTheSizeOfTheModels) {
+  parameters_ = 135'000'000;
+  TrainAll(0.3, 0.008);
+  EXPECT_EQ(results_.ClaimOf("late-v-e4m3-fails").margin, 0.005);
+  EXPECT_EQ(results_.VerdictOf("late-v-e4m3-fails"), "supported");
+}
+
+TEST_F(MomentsOverTokensTables, ASmallModelHasALargerMargin) {
+  TrainAll(0.3, 0.008);
+  EXPECT_EQ(results_.ClaimOf("late-v-e4m3-fails").margin, 0.02);
+  EXPECT_EQ(results_.VerdictOf("late-v-e4m3-fails"), "contradicted");
 }
 
 TEST_F(MomentsOverTokensTables, AGapThatClosesFailsEarlyAlone) {

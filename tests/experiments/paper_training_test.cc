@@ -147,6 +147,7 @@ TEST(PaperTraining, TheScaleIsThatOfTheLargestTraining) {
   EXPECT_NEAR(scale.parameters, 6.738e9, 1e6);
   EXPECT_EQ(scale.tokens, 1024.0 * 4096 * 476837);
   EXPECT_EQ(ScaleWord(scale), "paper scale");
+  EXPECT_EQ(scale.paper_parameters, 6.7e9);
   EXPECT_EQ(TrainedScaleOf({Paper::kFishman, "Figure 5"}, trainings).paper_parameters, 1e8);
   EXPECT_EQ(TrainedScaleOf(trainings).paper_parameters, 0);
 }

@@ -144,6 +144,12 @@ TEST_F(RunSpikes, TextNamesTheStepsAndTheLargestRms) {
   EXPECT_EQ(TextOf(config, MadeUpRows(30, {}, {{20, std::nan("")}, {29, 1.5}})),
             "loss spikes                 0\n"
             "RMS spikes                  0; largest RMS_t 1.5 in tensor29 at step 29\n");
+  // Also one below 1, which no step has to exceed.
+  Table low = MadeUpRows(30, {}, {{29, 0.5}});
+  for (size_t row = 0; row < 29; ++row) low.rows[row][low.Column("rms")] = 0.25;
+  EXPECT_EQ(TextOf(config, low),
+            "loss spikes                 0\n"
+            "RMS spikes                  0; largest RMS_t 0.5 in tensor29 at step 29\n");
 }
 
 TEST_F(RunSpikes, TextNamesTenStepsAtMost) {
