@@ -118,7 +118,7 @@ int Cast(const CastOptions& options) {
   if (options.scales.Given()) {
     const ScaledCodes matrix =
         EncodeScaled(options.scales, options.UsedRounding(), format, in.second, options.in);
-    WriteScaledCodes(matrix, in.first, options.out, options.scales.out);
+    WriteScaledCodes(matrix, in.first, options.out, options.scales);
   } else if (options.decode) {
     WriteTensor(options.out, {in.first, DecodeFile(options, std::move(in.second), format)});
   } else {

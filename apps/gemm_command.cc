@@ -22,7 +22,7 @@ namespace {
 
 struct GemmOptions {
   std::string a, b, out, format, format_b, accumulate, scale_a, scale_b, mine;
-  std::string granularity_a, granularity_b;
+  std::string granularity_a, granularity_b, tensor_scale_a, tensor_scale_b;
   std::string nan = "any";
   std::string epilogue = "float64", out_format;
   bool any_operands = false, transpose_a = false, transpose_b = false;
@@ -107,14 +107,17 @@ std::string SummaryText(const GemmFactor& a,
                         const Format& format_b,
                         const std::string& mode) {
   const std::string definition = DefinitionText(ParseAccumulationMode(mode));
-  return fmt::format("{} x {} results of {} products, {} by {}, accumulation mode {}{}\n",
+  const AccumulationModeRow* const row = FindAccumulationMode(mode);
+  const bool reported = row != nullptr && !row->measured;
+  return fmt::format("{} x {} results of {} products, {} by {}, accumulation mode {}{}{}\n",
                      a.rows(),
                      b.rows(),
                      a.inner(),
                      format_a.name,
                      format_b.name,
                      mode,
-                     definition == mode ? "" : " (" + definition + ")");
+                     definition == mode ? "" : " (" + definition + ")",
+                     reported ? fmt::format(", reported [{}]", row->source) : "");
 }
 
 std::string StoreText(const Store& store) {
@@ -123,12 +126,15 @@ std::string StoreText(const Store& store) {
                      store.format ? " --out-format " + store.format->name : "");
 }
 
-// Returns one line on how sums become results.
-std::string EpilogueText(const Store& store) {
-  return fmt::format("epilogue          {}: {}{}\n",
-                     ToString(store.epilogue),
-                     DefinitionText(store.epilogue),
-                     store.format ? ", then rounded to " + store.format->name : "");
+// Returns one line on how sums become results. In block-scaled modes the epilogue's scales are those
+// of the tensors.
+std::string EpilogueText(const Store& store, const AccumulationMode& mode) {
+  return fmt::format(
+      "epilogue          {}: {}{}{}\n",
+      ToString(store.epilogue),
+      DefinitionText(store.epilogue),
+      IsBlockScaled(mode) ? ", sa and sb of the tensors; others entered the sum" : "",
+      store.format ? ", then rounded to " + store.format->name : "");
 }
 
 // Returns a line on the store under which more elements are equal, or "" if there is none that makes
@@ -216,12 +222,17 @@ int RunGemm(const GemmOptions& options) {
     throw Error("OUT is missing; it may be left out only with --compare");
   }
   CheckArguments(options);
-  GemmFactor a(
-      {options.a, options.format, options.scale_a, options.granularity_a, options.transpose_a},
-      "--format");
+  GemmFactor a({options.a,
+                options.format,
+                options.scale_a,
+                options.tensor_scale_a,
+                options.granularity_a,
+                options.transpose_a},
+               "--format");
   GemmFactor b({options.b,
                 options.format_b.empty() ? options.format : options.format_b,
                 options.scale_b,
+                options.tensor_scale_b,
                 options.granularity_b,
                 options.transpose_b},
                "--format-b");
@@ -247,7 +258,9 @@ int RunGemm(const GemmOptions& options) {
   WarnOfLongSums(text, ProductsOfASum(a, b));
   fmt::print("{}{}", a.FoundScales(), b.FoundScales());
   fmt::print("{}", SummaryText(a, b, format_a, format_b, text));
-  if (a.has_scales() || b.has_scales() || store.format) fmt::print("{}", EpilogueText(store));
+  if (a.has_scales() || b.has_scales() || store.format) {
+    fmt::print("{}", EpilogueText(store, mode));
+  }
   return options.mine.empty() ? 0 : CompareWithMine(options, a, b, mode, mine, product);
 }
 
@@ -274,8 +287,16 @@ void AddScaleOptions(CLI::App* sub, GemmOptions& options) {
   sub->add_option("--segment",
                   options.segment,
                   "Number of elements along the inner dimension that share a scale (default: all); "
-                  "the scaled sums of the segments are added in float32, in order")
+                  "the scaled sums of the segments are added in float32, in order, or, under "
+                  "mxf8f6f4, mxf4 and mxf4nvf4, the scales enter the sum")
       ->check(CLI::Range(size_t{1}, size_t{1} << 40));
+  sub->add_option(
+         "--tensor-scale-a",
+         options.tensor_scale_a,
+         "A file or FILE.safetensors:NAME with one number that multiplies every scale of A, "
+         "as in NVFP4 (default: 1)")
+      ->check(NotEmpty());
+  sub->add_option("--tensor-scale-b", options.tensor_scale_b, "The same for B")->check(NotEmpty());
 }
 
 void AddStoreOptions(CLI::App* sub, GemmOptions& options) {
@@ -344,7 +365,7 @@ void AddGemmCommand(Program& program) {
                   options->accumulate,
                   "Accumulation mode (default: exact for int8, else fp32): exact, fp64, FORMAT, "
                   "FORMAT:unfused, fp32-chunked:N, trunc:F,CHUNK[,PROMOTE], library, or a name of "
-                  "`numsim oracle accumulation-modes`")
+                  "`numsim oracle accumulation-modes`, such as mxf8f6f4")
       ->check(NotEmpty());
   sub->add_flag("--any-operands",
                 options->any_operands,

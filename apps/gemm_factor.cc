@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 
 #include "apps/tensor_argument.h"
 #include "numsim/gemm/gemm_quantized.h"
@@ -88,7 +89,28 @@ void GemmFactor::TakeScales(const ScaleLayout& layout) {
 }
 
 void GemmFactor::ReadScales(size_t segment) {
-  if (options_.scales.empty()) return;
+  if (!options_.scales.empty()) PlaceGivenScales(segment);
+  if (!options_.tensor_scale.empty()) TakeTensorScale();
+}
+
+void GemmFactor::TakeTensorScale() {
+  const Array array = ReadTensor(options_.tensor_scale).second;
+  const std::vector<float> numbers = ScalesOf(array, options_.tensor_scale);
+  if (numbers.size() != 1 || !(numbers[0] > 0) || !std::isfinite(numbers[0])) {
+    throw Error::Format("{}: shape {}, expected one positive number, the scale of the tensor",
+                        options_.tensor_scale,
+                        ShapeToString(array.shape));
+  }
+  if (scales_.empty()) {
+    throw Error::Format("{}: the scale of a tensor without scales of its groups",
+                        options_.tensor_scale);
+  }
+  tensor_scale_ = numbers[0];
+  for (float& scale : scales_) scale *= tensor_scale_;
+  operand_.scales.tensor = std::span<const float>(&tensor_scale_, 1);
+}
+
+void GemmFactor::PlaceGivenScales(size_t segment) {
   const Array array = ReadTensor(options_.scales).second;
   scales_ = ScalesOf(array, options_.scales);
   operand_.scales.data = scales_;

@@ -16,6 +16,7 @@ struct GemmFactorOptions {
   std::string matrix;  // FILE.npy, FILE.safetensors or FILE.safetensors:NAME
   std::string format;  // empty: the element type tells
   std::string scales;  // a file or tensor; empty: those that belong to a tensor of .safetensors
+  std::string tensor_scale;  // file of one number that multiplies every scale; empty: 1
   std::string
       granularity;  // of the scales, referring to the matrix as it is stored; empty: their shape
   bool transposed = false;
@@ -31,7 +32,8 @@ class GemmFactor {
 
   // Reads the scales that the options name. Without a granularity: one, one per row (of shape
   // (rows,), (rows, 1) or, if transposed, (1, rows)), or rows x segments. A segment has `segment`
-  // elements (0: all elements of the inner dimension). Throws Error that names the file.
+  // elements (0: all elements of the inner dimension). The scale of the tensor, if there is one,
+  // multiplies them. Throws Error that names the file.
   void ReadScales(size_t segment);
 
   const Format& format() const { return format_; }
@@ -53,11 +55,14 @@ class GemmFactor {
   void TakeGiven(GivenTensor tensor);
   void TakeElements();
   void TakeScales(const ScaleLayout& layout);
+  void PlaceGivenScales(size_t segment);
+  void TakeTensorScale();
 
   GemmFactorOptions options_;
   Format format_;
   Array array_;
   std::vector<float> scales_;
+  float tensor_scale_ = 1;
   std::string found_scales_;
   GemmOperand operand_;
 };

@@ -48,6 +48,10 @@ Subject Simulated(const ProbeOptions& options) {
   if (mode.kind == AccumulationKind::kLibrary) {
     throw Error("--simulate: library has no defined order and cannot be simulated");
   }
+  if (IsBlockScaled(mode)) {
+    throw Error::Format("--simulate: {} takes scales of blocks, which are not probed",
+                        options.simulate);
+  }
   const std::vector<Format> formats = ParseFormatList(options.operands);
   if (formats.empty() || formats.size() > 2) {
     throw Error::Format("--operands: '{}' is not one or two formats", options.operands);

@@ -6,6 +6,8 @@
 #include "apps/code_array.h"
 #include "apps/tensor_argument.h"
 #include "numsim/base/error.h"
+#include "numsim/formats/decode.h"
+#include "numsim/formats/named_formats.h"
 #include "numsim/io/atomic_file.h"
 #include "numsim/io/tensor_file.h"
 #include "numsim/quantize/given_scales.h"
@@ -29,7 +31,23 @@ ScaledCodes Room(const Array& in, const MatrixStack& stack, const QuantizeOption
     scales.shape.insert(scales.shape.end(), grid.begin(), grid.end());
   }
   scales.bytes.resize(scales.Elements() * sizeof(float));
+  if (TakesTensorMaximum(options.scale_rule)) {
+    Array& tensors = result.tensor_scales;
+    tensors.type = ElementType::kF32;
+    if (options.layout.granularity != Granularity::kTensor) {
+      tensors.shape.assign(in.shape.begin(), in.shape.end() - 2);
+    }
+    tensors.bytes.resize(tensors.Elements() * sizeof(float));
+  }
   return result;
+}
+
+// Replaces the scales of a matrix by those of its groups without that of the tensor, which is
+// returned.
+float TakeTensorScale(const QuantizedMatrix& matrix, std::span<float> scales) {
+  const std::vector<uint8_t> codes = GroupScaleCodes(matrix);
+  for (size_t s = 0; s < scales.size(); ++s) scales[s] = Decode(kE4M3fn, codes[s]);
+  return matrix.tensor_scale.Span()[0];
 }
 
 // Quantises each matrix of the stack.
@@ -37,7 +55,8 @@ template <typename Values>
 ScaledCodes QuantizeStack(const Array& in,
                           const Values& values,
                           const MatrixStack& stack,
-                          QuantizeOptions options) {
+                          QuantizeOptions options,
+                          bool tensor_apart) {
   ScaledCodes result = Room(in, stack, options);
   const size_t each = stack.shape.Elements();
   const size_t count = options.layout.Count(stack.shape.rows, stack.shape.cols);
@@ -51,6 +70,9 @@ ScaledCodes QuantizeStack(const Array& in,
       std::ranges::copy(matrix.Codes16(), result.codes.Data<uint16_t>() + i * each);
     }
     std::ranges::copy(matrix.Scales(), result.scales.Data<float>() + i * count);
+    if (!tensor_apart) continue;
+    result.tensor_scales.Data<float>()[i] =
+        TakeTensorScale(matrix, {result.scales.Data<float>() + i * count, count});
   }
   return result;
 }
@@ -61,6 +83,16 @@ void ScaleOptions::Check(const Format& format,
                          const std::string& in,
                          const std::string& codes_out) const {
   ParseScaleLayout(granularity);
+  if (!tensor_out.empty()) {
+    if (!TakesTensorMaximum(ParseScaleRule(rule))) {
+      throw Error::Format("--tensor-scale-out: the rule {} has no scale of the tensor", rule);
+    }
+    CheckTensorOutput("--tensor-scale-out", tensor_out);
+    if (SameFile(tensor_out, out) || SameFile(tensor_out, codes_out)) {
+      throw Error("--tensor-scale-out: expected a file of its own");
+    }
+    CheckKeepsInputs("--tensor-scale-out", tensor_out, {ParseTensorArgument(in).file});
+  }
   ParseScaleRule(rule);
   if (format.spec.Bits() > 16) {
     throw Error::Format("--scales-out: {} has {} bits, but scales are for formats of up to 16 bits",
@@ -99,6 +131,14 @@ CLI::Option* AddScaleOptions(CLI::App* sub, ScaleOptions& options) {
          "NVFP4; the scales that are written include that of the tensor)")
       ->needs(out)
       ->capture_default_str();
+  sub->add_option("--tensor-scale-out",
+                  options.tensor_out,
+                  "Under nvfp4, write the scale of the tensor to this .npy or .safetensors file "
+                  "(its name is NAME_scale_2); --scales-out then has those of the groups alone, "
+                  "numbers of e4m3fn. `numsim gemm --tensor-scale-a` reads it (default: the scales "
+                  "include it)")
+      ->needs(out)
+      ->check(NotEmpty());
   return out;
 }
 
@@ -124,9 +164,9 @@ ScaledCodes EncodeScaled(const ScaleOptions& options,
   const MatrixStack stack = tensor ? FirstDimensionAsRows(in.shape) : StackOf(in.shape);
   try {
     if (in.type == ElementType::kF64) {
-      return QuantizeStack(in, ToFloat64(in, file), stack, quantize);
+      return QuantizeStack(in, ToFloat64(in, file), stack, quantize, !options.tensor_out.empty());
     }
-    return QuantizeStack(in, ToFloat32(in, file), stack, quantize);
+    return QuantizeStack(in, ToFloat32(in, file), stack, quantize, !options.tensor_out.empty());
   } catch (const ScaleError& error) {
     throw Error::Format("{}: {}", file, error.what());
   }
@@ -135,7 +175,11 @@ ScaledCodes EncodeScaled(const ScaleOptions& options,
 void WriteScaledCodes(const ScaledCodes& matrix,
                       const std::string& name,
                       const std::string& codes_out,
-                      const std::string& scales_out) {
+                      const ScaleOptions& options) {
+  const std::string& scales_out = options.out;
+  if (!options.tensor_out.empty()) {
+    WriteTensor(options.tensor_out, {name + "_scale_2", matrix.tensor_scales});
+  }
   const NamedArray codes = {name, StoredCodes(codes_out, matrix.codes, matrix.format)};
   const NamedArray scales = {name + "_scale", matrix.scales};
   Metadata metadata = CodeMetadata(codes, matrix.format);

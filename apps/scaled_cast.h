@@ -14,7 +14,8 @@ namespace numsim::apps {
 struct ScaleOptions {
   std::string granularity = "tensor";
   std::string rule = "absmax";
-  std::string out;  // file of the scales; empty: a cast without scales
+  std::string out;         // file of the scales; empty: a cast without scales
+  std::string tensor_out;  // file of the tensor's scale under two levels; empty: in the scales
 
   bool Given() const { return !out.empty(); }
   // Throws Error that names what is at fault, before any file is read: an unknown granularity or
@@ -23,14 +24,17 @@ struct ScaleOptions {
   void Check(const Format& format, const std::string& in, const std::string& codes_out) const;
 };
 
-// Adds --granularity, --scale and --scales-out to `sub`. `options` must live as long as `sub`.
-// Returns the last of them.
+// Adds --granularity, --scale, --tensor-scale-out and --scales-out to `sub`. `options` must live as
+// long as `sub`. Returns the last of them.
 CLI::Option* AddScaleOptions(CLI::App* sub, ScaleOptions& options);
 
 // Codes with the shape of the input, and float32 scales: () for tensor, else the dimensions before the
 // last two, and then (rows, 1), (1, columns), (rows, blocks of a row) or (tile bands, tiles of a band).
+//
+// With ScaleOptions::tensor_out the scales are those of the groups alone, numbers of e4m3fn, and
+// `tensor_scales` has one number for each matrix.
 struct ScaledCodes {
-  Array codes, scales;
+  Array codes, scales, tensor_scales;
   FormatSpec format;
   ScaleLayout layout;
 };
@@ -46,12 +50,12 @@ ScaledCodes EncodeScaled(const ScaleOptions& options,
                          const Array& in,
                          const std::string& file);
 
-// Writes both files, or none as far as the file system permits. In a .safetensors file the codes are
-// the tensor `name`, with metadata that state the granularity, and the scales NAME_scale; both files
-// may then be the same.
+// Writes the files of `options` and that of the codes, or none as far as the file system permits. In a
+// .safetensors file the codes are the tensor `name`, with metadata that state the granularity, and the
+// scales NAME_scale; both files may then be the same. The scale of the tensor is NAME_scale_2.
 void WriteScaledCodes(const ScaledCodes& matrix,
                       const std::string& name,
                       const std::string& codes_out,
-                      const std::string& scales_out);
+                      const ScaleOptions& options);
 
 }  // namespace numsim::apps

@@ -10,6 +10,7 @@
 namespace numsim::apps {
 namespace {
 
+using ::testing::HasSubstr;
 using ::testing::StartsWith;
 
 using Floats = std::vector<float>;
@@ -232,6 +233,69 @@ TEST_F(GemmCommand, ScalesSegmentsAndAddsThemInOrder) {
   PutFloats("sb.npy", {2}, {});
   ExpectSameBits(Product("--format bf16 --scale-a sa.npy --scale-b sb.npy --segment 2", 1, 2),
                  {1146, 218});
+}
+
+// Two segments of 32: the second, 2^-24 of the first, is cut to float32 once and not added to it.
+TEST_F(GemmCommand, TakesTheScalesIntoTheUnit) {
+  Floats a(64, 0), b(64, 1);
+  a[0] = a[32] = 1;
+  a[33] = 0.5f;
+  PutFloats("a.npy", a, {1, 64});
+  PutFloats("b.npy", b, {1, 64});
+  PutFloats("sa.npy", {1, 0x1p-24f}, {1, 2});
+  const std::string options = "--format e4m3fn --scale-a sa.npy --segment 32 --accumulation-mode ";
+  ExpectSameBits(Product(options + "fp32", 1, 1), {1 + 0x1p-23f});
+  ExpectSameBits(Product(options + "mxf8f6f4", 1, 1), {1});
+  EXPECT_EQ(
+      Output("gemm a.npy b.npy out.npy " + options + "mxf8f6f4"),
+      "1 x 1 results of 64 products, e4m3fn by e4m3fn, accumulation mode mxf8f6f4 "
+      "(trunc:25,32, scales e8m0fnu), reported [MMA-Sim]\n"
+      "epilogue          float64: fl32(fl64(S * (sa * sb))), sa and sb of the tensors; others "
+      "entered the sum\n");
+  PutFloats("sa.npy", {1, 0.75f}, {1, 2});
+  EXPECT_THAT(Numsim("gemm a.npy b.npy out.npy " + options + "mxf8f6f4").err,
+              HasSubstr("scale 1 of vector 0 of 'a' is 0.75, which is not a number of e8m0fnu"));
+}
+
+// NVFP4 as `numsim cast` writes it with two levels of scales.
+TEST_F(GemmCommand, MultipliesNvfp4WithItsTwoLevelsOfScales) {
+  Floats x(2 * 40);
+  for (size_t i = 0; i < x.size(); ++i) x[i] = static_cast<float>(i % 11) - 4.3f;
+  PutFloats("x.npy", x, {2, 40});
+  const std::string cast =
+      "cast x.npy q.npy --format e2m1fn --granularity block:16 --scale nvfp4 --scales-out s.npy";
+  EXPECT_EQ(Numsim(cast).exit_code, 0);
+  const Array both = GetNpy("s.npy");
+  EXPECT_EQ(Numsim(cast + " --tensor-scale-out t.npy").exit_code, 0);
+  const Array alone = GetNpy("s.npy"), tensor = GetNpy("t.npy");
+  ASSERT_EQ(alone.shape, (std::vector<size_t>{2, 3}));
+  ASSERT_TRUE(tensor.shape.empty());
+  for (size_t i = 0; i < 6; ++i) {
+    EXPECT_EQ(alone.Data<float>()[i] * tensor.Data<float>()[0], both.Data<float>()[i]);
+  }
+  const std::string mode =
+      "gemm q.npy q.npy out.npy --format e2m1fn --accumulation-mode mxf4nvf4 "
+      "--scale-a s.npy --scale-b s.npy --segment 16";
+  EXPECT_EQ(Numsim(mode + " --tensor-scale-a t.npy --tensor-scale-b t.npy").exit_code, 0);
+  const Array out = GetNpy("out.npy");
+  // Sums so small in range are exact: T^2 times the sum of the scaled codes.
+  const Array codes = GetNpy("q.npy");
+  double sum = 0;
+  for (size_t k = 0; k < 40; ++k) {
+    const double value = Decode(ParseFormat("e2m1fn").spec, codes.Data<uint8_t>()[k]) *
+                         double{alone.Data<float>()[k / 16]};
+    sum += value * value;
+  }
+  const double t = tensor.Data<float>()[0];
+  EXPECT_EQ(out.Data<float>()[0], static_cast<float>(sum * (t * t)));
+  // The product of both levels is not what the unit takes.
+  PutFloats("s.npy", {both.Data<float>(), both.Data<float>() + 6}, {2, 3});
+  EXPECT_THAT(Numsim(mode).err, HasSubstr("not a number of ue4m3fn"));
+  EXPECT_THAT(
+      Numsim("cast x.npy q.npy --format e2m1fn --scales-out s.npy --tensor-scale-out t.npy").err,
+      HasSubstr("--tensor-scale-out: the rule absmax has no scale of the tensor"));
+  EXPECT_THAT(Numsim("gemm q.npy q.npy out.npy --format e2m1fn --tensor-scale-a t.npy").err,
+              HasSubstr("t.npy: the scale of a tensor without scales of its groups"));
 }
 
 TEST_F(GemmCommand, SaysWhatItComputed) {

@@ -573,6 +573,30 @@ TEST_F(Oracle, DotTakesTheRuleOfADevice) {
   ExpectContains(unknown.err, "hopper-mma-fp8");
 }
 
+// The example of docs/oracle.md: two blocks of MXFP4 under the unit and under scaled sums of blocks.
+TEST_F(Oracle, DotTakesTheScalesOfAUnit) {
+  const std::string dot =
+      "--op dot --format e4m3fn --scale-format e8m0fnu --to fp32 --length 33 --accumulation-mode ";
+  std::string row;
+  for (int i = 0; i < 33; ++i) row += i == 0 || i == 32 ? "38 " : "00 ";
+  for (int i = 0; i < 33; ++i) row += "38 ";
+  row += "7F 66 7F 7F";  // 1 and, in the second block, 2^-25
+  const auto answer = [&](const std::string& mode) {
+    return Shell("echo " + row + " | $numsim oracle answer " + dot + mode).out;
+  };
+  EXPECT_THAT(answer("mxf8f6f4"), HasSubstr(" 3F800000 "));
+  EXPECT_THAT(answer("exact"), HasSubstr(" 3F800000 "));
+  row.replace(row.find("66 7F"), 2, "67");  // 2^-24: above the cut, below float32
+  EXPECT_THAT(answer("mxf8f6f4"), HasSubstr(" 3F800000 "));
+  row.replace(row.find("67 7F"), 2, "68");
+  EXPECT_THAT(answer("mxf8f6f4"), HasSubstr(" 3F800001 "));
+  const Outcome bare = Numsim(
+      "oracle gen --op dot --format e4m3fn --to fp32 --length 4 "
+      "--accumulation-mode mxf8f6f4");
+  EXPECT_EQ(bare.exit_code, 2);
+  ExpectContains(bare.err, "needs --scale-format e8m0fnu");
+}
+
 TEST_F(Oracle, FullOutputDeviceIsAnError) {
   if (!std::filesystem::exists("/dev/full")) GTEST_SKIP() << "there is no /dev/full";
   const Outcome outcome =

@@ -181,6 +181,8 @@ TEST(AccumulationModeOperands, AreThoseThatTheNameSays) {
     const auto has = [&](std::string_view part) { return name.find(part) != name.npos; };
     const std::string expected = name == "hopper-mma-fp8" ? "e4m3fn "
                                  : name == "cdna3-fp8"    ? "e4m3fnuz e5m2fnuz "
+                                 : name == "mxf8f6f4"     ? "e5m2 e4m3fn e3m2fn e2m3fn e2m1fn "
+                                 : has("mxf4")            ? "e2m1fn "
                                  : has("fp8")             ? "e5m2 e4m3fn "
                                  : has("bf16")            ? "bf16 "
                                  : has("fp16")            ? "fp16 "
@@ -226,12 +228,13 @@ TEST(CheckOperands, SaysWhichModesAreForTheOperands) {
   EXPECT_EQ(
       Refusal("hopper-bf16", "e4m3fn", "e4m3fn"),
       "accumulation mode hopper-bf16 is for bf16, not for e4m3fn; a flag allows it; modes for "
-      "e4m3fn: hopper-fp8-fast, hopper-fp8, hopper-mma-fp8, ada-fp8, blackwell-fp8");
+      "e4m3fn: hopper-fp8-fast, hopper-fp8, hopper-mma-fp8, ada-fp8, blackwell-fp8, mxf8f6f4");
   const std::string mixed = Refusal("hopper-mma-fp8", "e4m3fn", "e5m2");
   EXPECT_THAT(mixed, HasSubstr("is for e4m3fn, not for e4m3fn by e5m2"));
   EXPECT_THAT(mixed, HasSubstr("for e4m3fn by e5m2: hopper-fp8-fast, hopper-fp8, ada-fp8"));
   EXPECT_THAT(Refusal("hopper-fp8", "e2m1fn", "e2m1fn"),
-              HasSubstr("for e2m1fn: only those without"));
+              HasSubstr("for e2m1fn: mxf8f6f4, mxf4, mxf4nvf4"));
+  EXPECT_THAT(Refusal("hopper-fp8", "fp32", "fp32"), HasSubstr("for fp32: only those without"));
 }
 
 TEST(AccumulationModeTable, RecordsTheLongestSumThatWasCompared) {
@@ -262,7 +265,8 @@ TEST(ParseOrderedAccumulationMode, KnowsEveryTextExceptLibrary) {
 }
 
 TEST(NanResult, IsAllOnesOnNvidiaUnitsAlone) {
-  for (const char* const text : {"trunc:13,32", "hopper-fp8", "ada-tf32", "hopper-mma-fp8"}) {
+  for (const char* const text :
+       {"trunc:13,32", "hopper-fp8", "ada-tf32", "hopper-mma-fp8", "mxf8f6f4", "mxf4nvf4"}) {
     EXPECT_EQ(NanResult(ParseAccumulationMode(text)), 0x7FFFFFFFu) << text;
   }
   for (const char* const text : {"exact",

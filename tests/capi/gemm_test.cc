@@ -234,6 +234,33 @@ TEST(CGemm, ScalesSegmentsAndAddsThem) {
   }
 }
 
+// Under block-scaled modes the scales are operands of the unit.
+TEST(CGemm, TakesTheScalesIntoTheUnit) {
+  const std::vector<uint8_t> codes(64, 0x38), some = [] {  // ones of e4m3fn
+    std::vector<uint8_t> x(64, 0);
+    x[0] = x[32] = 0x38;
+    x[33] = 0x30;  // 0.5
+    return x;
+  }();
+  float scales[] = {1, 0x1p-24f}, out = 0;
+  const numsim_format_t e4m3fn = CFormat("e4m3fn");
+  const numsim_scale_layout_t blocks = {NUMSIM_SCALE_BLOCK, 0, 32};
+  const numsim_factor_t a = {e4m3fn, some.data(), 1, 0, scales, blocks};
+  const numsim_factor_t b = {e4m3fn, codes.data(), 1, 0, nullptr, {}};
+  char message[200] = "";
+  const auto multiply = [&](const char* mode) {
+    return numsim_gemm(&a, &b, 1, 1, 64, mode, &out, message, sizeof message);
+  };
+  ASSERT_EQ(multiply("fp32"), NUMSIM_OK);
+  EXPECT_EQ(out, 1 + 0x1p-23f);
+  ASSERT_EQ(multiply("mxf8f6f4"), NUMSIM_OK);
+  EXPECT_EQ(out, 1);
+  scales[1] = 0.75f;
+  EXPECT_EQ(multiply("mxf8f6f4"), NUMSIM_ERROR_BAD_ARGUMENT);
+  EXPECT_NE(std::strstr(message, "not a number of e8m0fnu"), nullptr) << message;
+  EXPECT_EQ(multiply("mxf4nvf4"), NUMSIM_ERROR_ACCUMULATOR_OPERANDS);
+}
+
 TEST(CGemm, QuantizedMatrixIsAFactorAsItIs) {
   constexpr size_t kRows = 3, kInner = 20;
   const numsim_scale_layout_t blocks = {NUMSIM_SCALE_BLOCK, 0, 8};
@@ -337,6 +364,7 @@ TEST(CGemm, EveryFormatRuleAndScaleIsTaken) {
   for (size_t i = 0; i < numsim_accumulator_count(); ++i) {
     numsim_accumulator_info_t info;
     ASSERT_EQ(numsim_accumulator_info(i, &info), NUMSIM_OK);
+    if (IsBlockScaled(ParseAccumulationMode(info.name))) continue;  // takes numbers of its scales
     modes.emplace_back(info.name);
   }
   for (const NamedFormat& format : Formats()) {

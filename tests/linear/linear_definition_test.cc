@@ -280,6 +280,33 @@ TEST(Linear, TheAccumulatorIsThatOfTheOptions) {
   }
 }
 
+// The scales of blocks enter the sums of block-scaled units.
+TEST(Linear, BlockScaledModesTakeTheScalesOfMx) {
+  struct Way {
+    const char* format;
+    const char* mode;
+    const char* rule;
+    size_t block;
+  };
+  for (const Way& way : {Way{"e4m3fn", "mxf8f6f4", "", 32},
+                         {"e5m2", "mxf8f6f4", "pow2-ceil", 64},
+                         {"e2m3fn", "mxf8f6f4", "e8m0", 32},
+                         {"e2m1fn", "mxf8f6f4", "", 32},
+                         {"e2m1fn", "mxf4", "", 32},
+                         {"e2m1fn", "mxf4nvf4", "nvfp4", 16}}) {
+    LinearOptions options = Options("mx", way.format);
+    options.accumulate = way.mode;
+    options.scale_rule = way.rule;
+    options.block = way.block;
+    ExpectDefinition(options);
+    ExpectDefinition(options, {70, 67, 65});
+  }
+  LinearOptions mixed = Options("mx", "e4m3fn");
+  mixed.gradient_format = "e5m2";
+  mixed.accumulate = "mxf8f6f4";
+  ExpectDefinition(mixed);
+}
+
 TEST(Linear, TheScaleRuleIsThatOfTheOptions) {
   for (const char* kind :
        {"switchback", "switchback-q", "llm-int8", "tensor-wise", "block", "mx"}) {

@@ -281,6 +281,42 @@ TEST(MakeLinearRecipe, AccumulatorsAreExactForTwoInt8AndElseFp32) {
   EXPECT_EQ(rule(mixed, LinearGemm::kInputGradient), "fp32");
 }
 
+TEST(MakeLinearRecipe, BlockScaledModesAreForTheirFormatsScalesAndBlocks) {
+  LinearOptions options = Kind("mx");
+  options.accumulate = "mxf8f6f4";
+  EXPECT_EQ(RecipeError(options), kNoError);
+  options.format = "e2m1fn";
+  options.accumulate = "mxf4";
+  EXPECT_EQ(RecipeError(options), kNoError);
+  options.format = "e4m3fn";
+  ExpectMessage(
+      options,
+      {"accumulate", "mxf4 is for e2m1fn, not for e4m3fn, an operand of the forward GEMM"});
+  options.accumulate = "mxf8f6f4";
+  options.scale_rule = "absmax";
+  ExpectMessage(options,
+                {"mxf8f6f4 takes scales of e8m0fnu, which the scale rule absmax does not give"});
+  options.scale_rule = "nvfp4";
+  ExpectMessage(options, {"scales of e8m0fnu", "nvfp4"});
+  options.scale_rule = "";
+  options.block = 48;
+  ExpectMessage(options, {"mxf8f6f4 takes blocks of a multiple of 32 elements, not of 48"});
+  options.block = 0;
+  options.container = "bf16";
+  ExpectMessage(options, {"accumulate", "no container"});
+  options.container = "";
+  options.high_operands = ParseOperandSet("weight-gradient.g");
+  ExpectMessage(options, {"not for bf16, an operand of the weight-gradient GEMM"});
+  options = Kind("mx");
+  options.format = "e2m1fn";
+  options.accumulate = "mxf4nvf4";
+  ExpectMessage(options, {"scales of ue4m3fn", "e8m0"});
+  options.scale_rule = "nvfp4";
+  EXPECT_EQ(RecipeError(options), kNoError);
+  options.block = 16;
+  EXPECT_EQ(RecipeError(options), kNoError);
+}
+
 TEST(LinearGemm, HasNames) {
   EXPECT_EQ(ToString(LinearGemm::kForward), "forward");
   EXPECT_EQ(ToString(LinearGemm::kInputGradient), "input-gradient");

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <set>
 #include <string>
+#include <tuple>
 #include <vector>
 
 #include "numsim/base/error.h"
@@ -82,6 +83,109 @@ TEST(ScaledDot, OrderedModesEqualGemmWithSegments) {
       }
     }
   }
+}
+
+// Under block-scaled modes the scales enter the unit.
+TEST(ScaledDot, BlockScaledModesEqualGemm) {
+  for (const auto& [mode, format, scale] : {std::tuple("mxf8f6f4", "e4m3fn", "e8m0fnu"),
+                                            {"mxf8f6f4", "e5m2", "e8m0fnu"},
+                                            {"mxf8f6f4", "e2m1fn", "e8m0fnu"},
+                                            {"mxf4", "e2m1fn", "e8m0fnu"},
+                                            {"mxf4nvf4", "e2m1fn", "ue4m3fn"}}) {
+    size_t unlike = 0;  // sums that differ from those of scaled blocks
+    for (const int length : {72, 192}) {
+      const auto operation = MakeOperation(Request(format, scale, length, mode));
+      const auto blocks = MakeOperation(Request(format, scale, length, "trunc:25,32"));
+      for (const auto& row : Rows(*operation, "random:300")) {
+        const uint64_t result = row[row.size() - 2];
+        const float expected = ByGemm(*operation, row, format, scale, mode);
+        ASSERT_EQ(static_cast<uint32_t>(result), std::bit_cast<uint32_t>(expected))
+            << mode << " " << format << " " << length;
+        std::vector<uint64_t> other = row;
+        Complete(*blocks, other);
+        unlike += other[row.size() - 2] != result ? 1 : 0;
+      }
+    }
+    EXPECT_GT(unlike, 10u) << mode << " " << format;
+  }
+}
+
+// Units that differ in one number give other results in some of the cases.
+TEST(ScaledDot, RandomCasesTellUnitsApart) {
+  struct Unlike {
+    const char* mode;
+    const char* format;
+    const char* scale;
+    void (*change)(AccumulationMode&);
+    size_t least;  // of 2000 cases
+  };
+  constexpr auto kLessBits = [](AccumulationMode& m) { --m.fraction_bits; };
+  constexpr auto kHalfChunk = [](AccumulationMode& m) { m.chunk /= 2; };
+  constexpr auto kMuchLess = [](AccumulationMode& m) { m.fraction_bits = 25; };
+  for (const Unlike& unlike : {Unlike{"mxf8f6f4", "e4m3fn", "e8m0fnu", kLessBits, 100},
+                               Unlike{"mxf8f6f4", "e4m3fn", "e8m0fnu", kHalfChunk, 100},
+                               Unlike{"mxf4", "e2m1fn", "e8m0fnu", kHalfChunk, 20},
+                               Unlike{"mxf4", "e2m1fn", "e8m0fnu", kMuchLess, 50},
+                               Unlike{"mxf4nvf4", "e2m1fn", "ue4m3fn", kMuchLess, 5},
+                               Unlike{"mxf4nvf4", "e2m1fn", "ue4m3fn", kHalfChunk, 20}}) {
+    const auto operation = MakeOperation(Request(unlike.format, unlike.scale, 192, unlike.mode));
+    AccumulationMode other = ParseAccumulationMode(unlike.mode);
+    unlike.change(other);
+    const FormatSpec spec = ParseFormat(unlike.format).spec;
+    const size_t n = 192, blocks = operation->scales() / 2;
+    size_t different = 0;
+    for (const auto& row : Rows(*operation, "random:2000")) {
+      std::vector<float> values, scales;
+      for (size_t i = 0; i < 2 * n; ++i) {
+        values.push_back(Decode(spec, static_cast<uint32_t>(row[i])));
+      }
+      for (size_t i = 0; i < 2 * blocks; ++i) {
+        scales.push_back(Decode(other.format, static_cast<uint32_t>(row[2 * n + i])));
+      }
+      const auto side = [&](size_t i) {
+        return DotOperand{spec,
+                          std::span(values).subspan(i * n, n),
+                          {std::span(scales).subspan(i * blocks, blocks), n / blocks}};
+      };
+      const Unrounded sum = Accumulate(other, side(0), side(1));
+      const uint32_t code = EncodeUnrounded(MakeEncodePlan(kFp32), sum).code;
+      if (sum.kind != NumberKind::kNan && code != row[row.size() - 2]) ++different;
+    }
+    EXPECT_GE(different, unlike.least) << unlike.mode << " " << ToString(other);
+  }
+}
+
+// Codes of e4m3fn are scales of NVFP4, too; the unit does not look at their sign.
+TEST(ScaledDot, UnitsIgnoreTheSignOfE4m3Scales) {
+  const auto with_sign = MakeOperation(Request("e2m1fn", "e4m3fn", 64, "mxf4nvf4"));
+  const auto without = MakeOperation(Request("e2m1fn", "ue4m3fn", 64, "mxf4nvf4"));
+  for (auto row : Rows(*with_sign, "random:200")) {
+    std::vector<uint64_t> flipped = row;
+    for (size_t i = 128; i < 136; ++i) {
+      flipped[i] = row[i] ^ (i % 3 != 0 ? 0x80 : 0);
+      row[i] &= 0x7F;
+    }
+    Complete(*without, row);
+    Complete(*with_sign, flipped);
+    ASSERT_EQ(row[row.size() - 2], flipped[row.size() - 2]);
+  }
+}
+
+TEST(ScaledDot, TensorScalesMultiplyTheSumOfTheUnit) {
+  OperationRequest request = Request("e2m1fn", "ue4m3fn", 32, "mxf4nvf4");
+  request.tensor_scale = true;
+  const auto operation = MakeOperation(request);
+  std::vector<uint64_t> row(operation->inputs().size() + 2, 2);  // 1 in e2m1fn
+  for (size_t i = 64; i < 68; ++i) row[i] = 0x39;                // 1.125
+  const float a = 0.1f, b = 1.0f / 3;
+  row[68] = std::bit_cast<uint32_t>(a);
+  row[69] = std::bit_cast<uint32_t>(b);
+  Complete(*operation, row);
+  const double scale = static_cast<double>(a) * static_cast<double>(b);
+  EXPECT_EQ(row[70], std::bit_cast<uint32_t>(static_cast<float>(32 * 1.125 * 1.125 * scale)));
+  row[64] = 0x7F;
+  Complete(*operation, row);
+  EXPECT_EQ(row[70], 0x7FFFFFFFu);
 }
 
 TEST(ScaledDot, ColumnsFollowTheBlocks) {
@@ -191,6 +295,21 @@ TEST(ScaledDot, BadRequestsNameTheOption) {
   EXPECT_NE(error({.op = "add", .format = "e2m1fn", .block = 4}).find("--block"),
             std::string::npos);
   EXPECT_NE(error(Request("e2m1fn", "e8m0fnu", 0, "library")).find("library"), std::string::npos);
+  EXPECT_EQ(error(Request("e2m1fn", "e4m3fn", 0, "mxf4")),
+            "--scale-format e4m3fn: accumulation mode mxf4 takes scales of e8m0fnu");
+  EXPECT_EQ(error(Request("e2m1fn", "e8m0fnu", 0, "mxf4nvf4")),
+            "--scale-format e8m0fnu: accumulation mode mxf4nvf4 takes scales of ue4m3fn");
+  request = Request("e4m3fn", "e8m0fnu", 32, "mxf8f6f4");
+  request.block = 16;
+  EXPECT_EQ(error(request), "--block 16: accumulation mode mxf8f6f4 takes multiples of 32");
+  request = Request("e4m3fn", "e8m0fnu", 32, "mxf4");
+  request.any_operands = true;
+  EXPECT_EQ(error(request), "--accumulation-mode mxf4: takes e2m1fn alone");
+  EXPECT_NE(error(Request("bf16", "e8m0fnu", 32, "mxf8f6f4")).find("mxf8f6f4 is for e4m3fn"),
+            std::string::npos);
+  EXPECT_EQ(error({.op = "dot", .format = "e4m3fn", .to = "fp32", .accumulation = "mxf8f6f4"}),
+            "--accumulation-mode mxf8f6f4: needs --scale-format e8m0fnu, whose scales enter the "
+            "unit");
 }
 
 TEST(CaseOutput, TextsHaveTheColumnsOfTheCases) {

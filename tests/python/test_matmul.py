@@ -173,3 +173,78 @@ def test_oracle_has_dot_products_with_block_scales():
     exact = np.abs(total) < 2.0**120  # few bits: float64 holds these sums, and float32 rounds them
     assert exact.sum() > 150
     assert same(cases["result"].view(F32)[exact], total.astype(F32)[exact])
+
+
+# --- Block-scaled units, in integers: a definition that shares nothing with the library.
+
+
+def exponent(x, least):
+    return max(int(np.frexp(abs(float(x)))[1]) - 1, least)
+
+
+def cut(x, unit):
+    """A Fraction cut toward zero to a multiple of 2^unit."""
+    units = abs(x) / Fraction(2) ** unit
+    return (1 if x >= 0 else -1) * (units.numerator // units.denominator) * Fraction(2) ** unit
+
+
+def block_scaled(a, sa, b, sb, bits, chunk, group, block, least):
+    """The sum of a unit: `least` are the least exponents of elements and of scales."""
+    acc = Fraction(0)
+    for begin in range(0, len(a), chunk):
+        addends = []
+        for k in range(begin, min(begin + chunk, len(a)), group or 1):
+            x, y = sa[k // block], sb[k // block]
+            e = exponent(x, least[1]) + exponent(y, least[1])
+            run = range(k, min(k + (group or 1), len(a)))
+            total = sum(Fraction(float(a[i])) * Fraction(float(b[i])) for i in run)
+            if not group:
+                e += exponent(a[k], least[0]) + exponent(b[k], least[0])
+            if x * y != 0 and (group or total != 0):
+                addends.append((total * Fraction(float(x)) * Fraction(float(y)), e))
+        exponents = [e for _, e in addends] + [-133]
+        if acc != 0:
+            exponents.append(exponent(float(acc), -126))
+        unit = max(exponents) - bits
+        total = cut(acc, unit) + sum(cut(x, unit) for x, _ in addends)
+        top = exponent(float(total), -126) if total else 0
+        acc = cut(total, top - 23)
+    return F32(float(acc))
+
+
+UNITS = [
+    ("mxf8f6f4", "e4m3fn", "block:32/e8m0", (25, 32, 0, 32, (-6, -127))),
+    ("mxf8f6f4", "e5m2", "block:32/pow2-ceil", (25, 32, 0, 32, (-14, -127))),
+    ("mxf8f6f4", "e2m3fn", "block:32/e8m0", (25, 32, 0, 32, (0, -127))),
+    ("mxf4", "e2m1fn", "block:32/e8m0", (35, 64, 16, 32, (0, -127))),
+    ("mxf4nvf4", "e2m1fn", "block:16/nvfp4", (35, 64, 16, 16, (0, -6))),
+]
+
+
+@pytest.mark.parametrize("mode, fmt, scaling, unit", UNITS)
+def test_block_scaled_modes_take_the_scales_into_the_sum(rng, mode, fmt, scaling, unit):
+    x, w = (rng.normal(size=(n, 200)).astype(F32) for n in (5, 3))
+    x[1] *= np.exp2(rng.integers(-30, 20, 200)).astype(F32)
+    a, b = ns.quantize(x, fmt, scaling=scaling), ns.quantize(w, fmt, scaling=scaling)
+    got = ns.matmul(a, b.T, accumulate=mode)
+    two_levels = scaling.endswith("nvfp4")
+    values = [ns.decode(q.codes, fmt) for q in (a, b)]
+    scales = [ns.decode(q.scale_codes, "e4m3fn" if two_levels else "e8m0fnu") for q in (a, b)]
+    tensors = [float(q.tensor_scale) if two_levels else 1.0 for q in (a, b)]
+    for i in range(5):
+        for j in range(3):
+            sum_ = block_scaled(values[0][i], scales[0][i], values[1][j], scales[1][j], *unit)
+            assert got[i, j] == F32(float(sum_) * (tensors[0] * tensors[1]))
+    assert not np.array_equal(got, ns.matmul(a, b.T))
+
+
+def test_block_scaled_modes_refuse_other_scales():
+    x = np.ones((2, 64), F32)
+    q = ns.quantize(x, "e4m3fn", scaling="block:32/absmax")
+    with pytest.raises(ns.Error, match="not a number of e8m0fnu, as mode mxf8f6f4 takes them"):
+        ns.matmul(q, q.T, accumulate="mxf8f6f4")
+    short = ns.quantize(x, "e4m3fn", scaling="block:16/e8m0")
+    with pytest.raises(ns.Error, match="a scale for each 16 elements, but mode mxf8f6f4"):
+        ns.matmul(short, short.T, accumulate="mxf8f6f4")
+    with pytest.raises(ns.Error, match="mxf4 is for e2m1fn, not for e4m3fn"):
+        ns.matmul(q, q.T, accumulate="mxf4")

@@ -89,7 +89,8 @@ double Add32(double x, double y) { return Round32(SumOf(FromDouble(x), FromDoubl
 
 struct Product {
   ExactNumber value;
-  int exponent = 0;  // the sum of those of the operands; read only when finite and not zero
+  int exponent = 0;     // the sum of those of the operands; read only when finite and not zero
+  bool counts = false;  // the exponent is read when zero, too
 };
 using Products = std::vector<Product>;
 
@@ -150,7 +151,7 @@ std::vector<Products> BytePairs(const Products& products) {
 int AlignmentExponent(const Products& chunk, double acc) {
   int largest = kLeastAlignment;
   for (const Product& product : chunk) {
-    if (!product.value.IsZero()) largest = std::max(largest, product.exponent);
+    if (product.counts || !product.value.IsZero()) largest = std::max(largest, product.exponent);
   }
   if (acc != 0) largest = std::max({largest, std::ilogb(acc), kMinExponent32});
   return largest;
@@ -184,6 +185,29 @@ double AlignedSum(const Products& products, const AlignedUnit& unit) {
     for (const Products& chunk : chunks) acc = AlignedChunk(chunk, acc, unit.fraction_bits);
   }
   return acc;
+}
+
+float ScaleOf(const ScaledSide& x, size_t k) { return x.scales[x.block == 0 ? 0 : k / x.block]; }
+
+// One addend per product, or per group: their sum, whose exponent is that of its scales.
+Products ScaledAddends(const ScaledSide& a, const ScaledSide& b, const ScaledUnit& unit) {
+  Products addends = ProductsOf(a.side, b.side);
+  for (size_t k = 0; k < addends.size(); ++k) {
+    const float sa = ScaleOf(a, k), sb = ScaleOf(b, k);
+    const int exponent =
+        OperandExponent(sa, unit.scale_min_exponent) + OperandExponent(sb, unit.scale_min_exponent);
+    Product& x = addends[k];
+    x.value = ExactProduct(x.value, ExactProduct(FromDouble(sa), FromDouble(sb)));
+    x.exponent = unit.group == 0 ? x.exponent + exponent : exponent;
+    x.counts = unit.group != 0 && sa != 0 && sb != 0;
+  }
+  if (unit.group == 0) return addends;
+  Products sums;
+  for (const Products& group : Chunks(addends, unit.group)) {
+    sums.push_back(group[0]);
+    sums.back().value = Total(group);
+  }
+  return sums;
 }
 
 // CDNA3. The exponent of zero is -126.
@@ -293,6 +317,15 @@ double AlignedDot(const DotSide& a, const DotSide& b, const AlignedUnit& unit) {
     total = Add32(total, AlignedSum(part, unit));
   }
   return total;
+}
+
+double BlockScaledDot(const ScaledSide& a, const ScaledSide& b, const ScaledUnit& unit) {
+  const size_t chunk = unit.chunk / std::max<size_t>(unit.group, 1);
+  double acc = 0;
+  for (const Products& part : Chunks(ScaledAddends(a, b, unit), chunk)) {
+    acc = AlignedChunk(part, acc, unit.fraction_bits);
+  }
+  return acc;
 }
 
 double ExactChunksDot(const DotSide& a, const DotSide& b, size_t chunk) {

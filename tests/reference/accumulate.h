@@ -57,6 +57,23 @@ struct AlignedUnit {
 };
 double AlignedDot(const DotSide& a, const DotSide& b, const AlignedUnit& unit);
 
+// NVIDIA's units that take scales of blocks, of which vector element k has scales[k / block], or
+// scales[0] if block is 0. An addend is a scaled product or, with `group`, the sum of the scaled
+// products of a group, with the exponent of its scales alone (also if it is zero, but not if a scale
+// is). Addends and accumulator are cut as AlignedDot does.
+struct ScaledSide {
+  DotSide side;
+  std::span<const float> scales;
+  size_t block;
+};
+struct ScaledUnit {
+  int fraction_bits;
+  size_t chunk;
+  size_t group;            // 0: none
+  int scale_min_exponent;  // of the smallest normal scale
+};
+double BlockScaledDot(const ScaledSide& a, const ScaledSide& b, const ScaledUnit& unit);
+
 // CDNA1: acc = fl32(acc + the exact sum of a chunk).
 double ExactChunksDot(const DotSide& a, const DotSide& b, size_t chunk);
 

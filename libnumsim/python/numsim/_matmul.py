@@ -29,7 +29,8 @@ def matmul(
     accumulate     None ("exact" for two int8 operands, else "fp32"), "exact", "fp32", "fp64", a
                    format ("bf16", "e5m10:unfused"), "fp32-chunked:N", "trunc:F,CHUNK[,PROMOTE]",
                    "library" (fast, order not specified), or the name of a device's mode, such as
-                   "hopper-fp8" (`accumulation_modes()`)
+                   "hopper-fp8" (`accumulation_modes()`). Under "mxf8f6f4", "mxf4" and "mxf4nvf4"
+                   the scales of blocks enter the sum, as in Blackwell's tensor cores (docs/mx.md)
     any_operands   also take formats that the named device does not
     epilogue       how a sum S is multiplied by the scales of its row and column: "float64", once,
                    "float32:ab" (S (sa sb)), "float32:a,b" ((S sa) sb), "float32:b,a" ((S sb) sa) in

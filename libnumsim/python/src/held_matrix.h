@@ -36,7 +36,8 @@ class HeldMatrix {
             matrix_.shape,
             matrix_.layout,
             CodesAt(place),
-            ElementsAt<const float>(place, "quantize", arrays_->scales)};
+            ElementsAt<const float>(place, "quantize", arrays_->scales),
+            TensorScaleAt(place)};
   }
 
   // Returns the scale of the tensor under two levels, else an empty view.

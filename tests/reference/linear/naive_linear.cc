@@ -4,6 +4,7 @@
 #include <cmath>
 #include <limits>
 #include <map>
+#include <optional>
 #include <stdexcept>
 
 #include "tests/reference/accumulate.h"
@@ -69,6 +70,10 @@ Scale TwoLevelScale(float a, float tensor, float m) {
       oracle::RoundFloat32(oracle::GridOf("e4m3fn"), a / m * encode, Saturating({}), 0);
   const float scale = of_group * decode;
   return {scale, scale == 0 ? 0 : std::min(1 / scale, kLargest)};
+}
+
+float TensorScale(float tensor, float m) {
+  return tensor == 0 ? 1 : 1 / std::min(448 * m / tensor, kLargest);
 }
 
 // The scale of elements whose largest finite magnitude is a, for a format whose largest value is m,
@@ -155,6 +160,44 @@ int MinExponent(const std::string& format) {
   return (f.has_zero ? 1 : 0) - f.bias;
 }
 
+std::optional<oracle::ScaledUnit> UnitOf(const std::string& mode) {
+  constexpr int kE8m0 = -127, kE4m3 = -6;
+  if (mode == "mxf8f6f4") return oracle::ScaledUnit{25, 32, 0, kE8m0};
+  if (mode == "mxf4") return oracle::ScaledUnit{35, 64, 16, kE8m0};
+  if (mode == "mxf4nvf4") return oracle::ScaledUnit{35, 64, 16, kE4m3};
+  return std::nullopt;
+}
+
+// The scales of the elements without that of the tensor, which is a factor of each.
+std::vector<float> ScalesWithoutTensor(const Operand& x) {
+  std::vector<float> scales = x.scales.data;
+  if (x.tensor == 1) return scales;
+  for (float& s : scales) {
+    s = oracle::RoundFloat32(oracle::GridOf("e4m3fn"), s / x.tensor, Saturating({}), 0);
+  }
+  return scales;
+}
+
+Matrix ProductOfUnit(const Operand& a, const Operand& b, const oracle::ScaledUnit& unit) {
+  const size_t inner = a.values.cols;
+  const std::vector<float> sa = ScalesWithoutTensor(a), sb = ScalesWithoutTensor(b);
+  const auto side = [&](const Operand& x, const std::vector<float>& scales, size_t row) {
+    return oracle::ScaledSide{
+        {std::span(x.values.data).subspan(row * inner, inner), MinExponent(x.format)},
+        std::span(scales).subspan(row * inner, inner),
+        1};
+  };
+  Matrix out{a.values.rows, b.values.rows, {}};
+  for (size_t i = 0; i < out.rows; ++i) {
+    for (size_t j = 0; j < out.cols; ++j) {
+      const double sum = oracle::BlockScaledDot(side(a, sa, i), side(b, sb, j), unit);
+      const double scale = static_cast<double>(a.tensor) * b.tensor;
+      out.data.push_back(static_cast<float>(sum * scale));
+    }
+  }
+  return out;
+}
+
 }  // namespace
 
 Matrix Transposed(const Matrix& in) {
@@ -195,6 +238,7 @@ Operand Quantised(const Matrix& in, const Quantiser& q) {
     scales[group] = q.given ? *q.given : ScaleOf(a, tensor, largest, q.rule);
   }
   Operand out{q.format, in, in};
+  if (q.rule == ScaleRule::kNvfp4) out.tensor = TensorScale(tensor, largest);
   const oracle::Setting setting = Saturating(q.rounding);
   const bool draws = q.rounding.mode == RoundingMode::kStochastic;
   for (size_t r = 0; r < in.rows; ++r) {
@@ -219,7 +263,7 @@ Operand Cast(const Matrix& in, const std::string& format) {
 }
 
 Operand Transposed(const Operand& in) {
-  return {in.format, Transposed(in.values), Transposed(in.scales)};
+  return {in.format, Transposed(in.values), Transposed(in.scales), in.tensor};
 }
 
 Matrix Dequantised(const Operand& in) {
@@ -229,6 +273,7 @@ Matrix Dequantised(const Operand& in) {
 }
 
 Matrix Product(const Operand& a, const Operand& b, const std::string& mode, size_t segment) {
+  if (const auto unit = UnitOf(mode)) return ProductOfUnit(a, b, *unit);
   const size_t inner = a.values.cols;
   const Dot dot = DotOf(mode, a.format == "int8" && b.format == "int8");
   const int min_a = MinExponent(a.format), min_b = MinExponent(b.format);

@@ -50,6 +50,7 @@ struct Quantiser {
 struct Operand {
   std::string format;
   Matrix values, scales;
+  float tensor = 1;  // under nvfp4 the scale of the tensor, a factor of every scale
 };
 // Scales from the finite elements alone; saturating.
 Operand Quantised(const Matrix& in, const Quantiser& quantiser);
@@ -62,8 +63,9 @@ Matrix Dequantised(const Operand& in);
 // A B^T. Within each `segment` elements of the inner dimension (0: all of it) values are added
 // under `mode`, the sum is scaled in float64 and rounded to float32; segments are added in float32.
 // Modes: exact, fp64, fp32, fp16, bf16, fp32-chunked:N, hopper-fp8, hopper-bf16 and trunc:25,16,N,
-// as in numsim/arith/accumulation_mode.h; exact requires sums that float64 holds. Throws
-// std::invalid_argument for any other.
+// as in numsim/arith/accumulation_mode.h; exact requires sums that float64 holds. Under mxf8f6f4, mxf4
+// and mxf4nvf4 the scales enter the sum over the whole inner dimension, and those of the tensors scale
+// it. Throws std::invalid_argument for any other.
 Matrix Product(const Operand& a, const Operand& b, const std::string& mode, size_t segment = 0);
 
 // Y, dX and dW of one step.

@@ -1,5 +1,5 @@
 // Accumulation modes that round once at the end or after each product. The sums of tensor cores are
-// in aligned_sum.cc and tensor_core_sum.cc.
+// in aligned_sum.cc, block_scaled_sum.cc and tensor_core_sum.cc.
 #include "numsim/arith/accumulation_mode.h"
 
 #include <algorithm>
@@ -98,6 +98,8 @@ Unrounded Sum(const AccumulationMode& mode, const DotOperand& a, const DotOperan
       return ExactValue(kFp32, AlignedSum(mode, a, b));
     case AccumulationKind::kAlignedDown:
       return ExactValue(kFp32, AlignedDownSum(mode, a, b));
+    case AccumulationKind::kBlockScaled:
+      return ExactValue(kFp32, BlockScaledSum(mode, a, b));
     case AccumulationKind::kExactChunks:
       return ExactValue(kFp32, ExactChunkSum(mode, a, b));
     case AccumulationKind::kFlushedPairs:
@@ -124,7 +126,7 @@ Unrounded Accumulate(const AccumulationMode& mode,
 }
 
 uint32_t NanResult(const AccumulationMode& mode) {
-  return mode.kind == AccumulationKind::kAligned ? 0x7FFFFFFF : 0x7FC00000;
+  return mode.kind == AccumulationKind::kAligned || IsBlockScaled(mode) ? 0x7FFFFFFF : 0x7FC00000;
 }
 
 bool IsOrderedMode(const AccumulationMode& mode) {

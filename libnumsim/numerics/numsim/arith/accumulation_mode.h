@@ -13,6 +13,8 @@
 //   trunc:F,CHUNK[,PROMOTE]  a tensor core that aligns and truncates, see kAligned below; with
 //                            PROMOTE, each PROMOTE products are summed from zero and the partial
 //                            sums are added in float32, as in fp32-chunked
+//   mxf8f6f4, mxf4, mxf4nvf4 block-scaled tensor cores: the scales of blocks enter the sum, see
+//                            kBlockScaled below
 //   library                  float32 by a linear algebra library: fast, unspecified order; the bits
 //                            may differ between machines
 //   NAME                     a row of AccumulationModeTable(): the measured or reported behaviour
@@ -42,6 +44,7 @@ enum class AccumulationKind : uint8_t {
   kExactChunks,   // CDNA1
   kFlushedPairs,  // CDNA2
   kAlignedDown,   // CDNA3
+  kBlockScaled,   // NVIDIA's tensor cores that take scales of blocks
   kLibrary,
 };
 
@@ -59,10 +62,11 @@ struct AccumulationMode {
   static constexpr int kMaxInterval = 1 << 30;  // limit of PROMOTE and of N of fp32-chunked
 
   AccumulationKind kind = AccumulationKind::kExact;
-  FormatSpec format{};    // for kFormat and kFormatUnfused
+  FormatSpec format{};    // for kFormat and kFormatUnfused; for kBlockScaled, of the scales
   int chunk = 0;          // for kChunked and all later kinds except kLibrary: >= 1
-  int fraction_bits = 0;  // F, for kAligned and kAlignedDown: >= 1
+  int fraction_bits = 0;  // F, for kAligned, kAlignedDown and kBlockScaled: >= 1
   int promote = 0;        // for kAligned: a multiple of chunk, or 0 for no promotion
+  int group = 0;          // for kBlockScaled: a divisor of chunk, or 0 for no groups
   ProductOrder order = ProductOrder::kAscending;
 
   friend bool operator==(const AccumulationMode&, const AccumulationMode&) = default;
@@ -71,6 +75,17 @@ struct AccumulationMode {
 // Returns true for the modes fp32, fp64 and fp32-chunked, which add one product after another in
 // float32 or float64. A device has them for operands of every format, beside its tensor cores.
 bool IsOrderedMode(const AccumulationMode& mode);
+
+// Returns true for the modes of kind kBlockScaled.
+constexpr bool IsBlockScaled(const AccumulationMode& mode) {
+  return mode.kind == AccumulationKind::kBlockScaled;
+}
+
+// Returns the number of products that share their scales in a block-scaled unit at least: the group,
+// or the chunk if there are no groups.
+constexpr int LeastBlock(const AccumulationMode& mode) {
+  return mode.group != 0 ? mode.group : mode.chunk;
+}
 
 // Tensor cores add `chunk` products at a time to acc, a float32 accumulator that begins as +0. An
 // incomplete chunk at the end, or an incomplete group of 32 of kBytePairs, is padded with +0.
@@ -100,6 +115,15 @@ bool IsOrderedMode(const AccumulationMode& mode);
 // multiple of 2^(E - F - 7) and acc is rounded down to a multiple of 2^(E - F). (In order kEvenOdd,
 // an acc with an exponent below E - F - 1 counts as zero.) The sum of the two is rounded to
 // float32. Products of 2^128 and beyond are infinite. An exact zero is +0.
+//
+// kBlockScaled [MMA-Sim]: the scales sa and sb of a product are numbers of `format` (e8m0fnu or
+// ue4m3fn), whose exponents es are as those of operands: a subnormal scale has MinExponent().
+// Without groups, a chunk is added as under kAligned, where product and scales are one exact number
+// a b sa sb with the exponent e = ea + eb + esa + esb. With groups, the exact sum of the products of
+// a group, times its sa and sb, takes the place of a product, and its exponent is esa + esb, also if
+// the sum is zero; a group with a scale of zero has none. Operands are then of e2m1fn. A NaN scale
+// gives NaN. A group without products does not count. ([MMA-Sim] has -126 in place of -133, and lets
+// zero products count with an exponent.)
 //
 // Special operands, any kind: a NaN, infinity times zero, or infinities of both signs among the
 // products and the accumulator give NaN. Otherwise an infinite product gives infinity. (kFormat and
@@ -144,23 +168,33 @@ std::string ToString(const AccumulationMode& mode);
 // description in words if there is none.
 std::string DefinitionText(const AccumulationMode& mode);
 
+// The scales of one operand of a dot product under a block-scaled mode: element k has
+// values[k / block], a positive number of the mode's format, zero or NaN. If `block` is 0, all
+// elements share values[0]. If there are no values, every scale is 1.
+struct DotScales {
+  std::span<const float> values = {};
+  size_t block = 0;
+};
+
 // One operand of a dot product: float32 values on the grid of `format`, which matters only for the
-// exponent of subnormals.
+// exponent of subnormals. Scales are read under block-scaled modes alone.
 struct DotOperand {
   const FormatSpec& format;
   std::span<const float> values;
+  DotScales scales = {};
 };
 
 // Returns the accumulator after all products: the definition that Gemm must match bit for bit. For
 // kExact it is the exact sum rounded to odd (see Unrounded), for kFloat64 exactly a float64 value,
-// otherwise exactly a float32 value. A NaN is positive. Requires values of equal size and a kind
-// other than kLibrary.
+// otherwise exactly a float32 value. A NaN is positive. Requires values of equal size, a kind
+// other than kLibrary and, under a block-scaled mode with groups, operands of e2m1fn and scales that
+// whole groups share.
 Unrounded Accumulate(const AccumulationMode& mode,
                      const DotOperand& a,
                      const DotOperand& b) noexcept;
 
 // Returns the bits of a float32 NaN result in this mode: 0x7FFFFFFF for NVIDIA's tensor cores
-// (kAligned), 0x7FC00000 otherwise.
+// (kAligned and kBlockScaled), 0x7FC00000 otherwise.
 uint32_t NanResult(const AccumulationMode& mode);
 
 }  // namespace numsim

@@ -577,7 +577,12 @@ typedef struct numsim_factor_t {
 // NUMSIM_SCALE_COLUMN into single elements. `out` is then the float32 sum of such results over the
 // segments from the first to the last. If both operands split the inner dimension, their blocks
 // must have the same length. A block of at least `inner` elements is one scale per vector.
-// Every NaN is 0x7FFFFFFF under "trunc" and names of such modes, and 0x7FC00000 otherwise.
+// Under the block-scaled modes ("mxf8f6f4", "mxf4", "mxf4nvf4"; docs/mx.md) the scales enter S, which
+// is one sum, and out = S. They must be numbers of e8m0fnu or, under "mxf4nvf4", of ue4m3fn, in blocks
+// of a multiple of 32 elements, or of 16 under the last two; otherwise NUMSIM_ERROR_BAD_ARGUMENT with a
+// message. The scales of tensors that NVFP4 has beside them are for the caller to multiply.
+// Every NaN is 0x7FFFFFFF under "trunc", names of such modes and block-scaled modes, and 0x7FC00000
+// otherwise.
 // Returns NUMSIM_ERROR_UNKNOWN_ACCUMULATOR if `accumulator` is not an available mode, and
 // NUMSIM_ERROR_ACCUMULATOR_OPERANDS if it is a name of numsim_accumulator_info whose `operands` do
 // not include both formats. Modes without a device's name, such as "exact" or "trunc:13,32", are

@@ -8,6 +8,7 @@
 #include "numsim/base/keyword.h"
 #include "numsim/base/parallel.h"
 #include "numsim/base/require.h"
+#include "numsim/gemm/internal/gemm_block_scaled.h"
 #include "numsim/gemm/internal/gemm_packed.h"
 #include "numsim/gemm/internal/gemm_panel.h"
 
@@ -74,6 +75,23 @@ float Scaled(float sum, float a, float b, Epilogue epilogue) {
   return sum;
 }
 
+// Does what Gemm does under a block-scaled mode. The scales of the tensors are those of the epilogue.
+void GemmOfBlocks(const GemmOperand& a,
+                  const GemmOperand& b,
+                  const AccumulationMode& mode,
+                  Epilogue epilogue,
+                  std::span<float> out) {
+  std::ranges::fill(out, 0.0f);
+  if (a.inner != 0) BlockScaledSums(a, b, mode, out);
+  const float ta = TensorScaleOf(a), tb = TensorScaleOf(b);
+  const bool cublas = epilogue == Epilogue::kCublasLt;
+  const Epilogue used = cublas ? Epilogue::kFloat32Product : epilogue;
+  for (float& x : out) {
+    x = Scaled(x, ta, tb, used) + (cublas ? 0.0f : -0.0f);
+    if (std::isnan(x)) x = std::bit_cast<float>(NanResult(mode));
+  }
+}
+
 bool HasOneScale(const GemmOperand& x) {
   return x.scales.data.Empty() || (x.scales.row_stride == 0 && x.scales.segment == 0);
 }
@@ -111,6 +129,7 @@ void Gemm(const GemmOperand& left,
   if (out.empty()) return;
   PackedOperand packed_a, packed_b;
   const GemmOperand a = packed_a.Of(left), b = packed_b.Of(right);
+  if (IsBlockScaled(mode)) return GemmOfBlocks(a, b, mode, epilogue, out);
   const bool cublas = epilogue == Epilogue::kCublasLt;
   const bool one_scale = cublas && HasOneScale(a) && HasOneScale(b);
   const Epilogue used = one_scale ? Epilogue::kFloat32Product : epilogue;

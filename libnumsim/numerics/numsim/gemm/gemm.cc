@@ -11,6 +11,7 @@
 #include "numsim/cast/shared/round_to_element.h"
 #include "numsim/formats/format_table.h"
 #include "numsim/formats/named_formats.h"
+#include "numsim/gemm/internal/gemm_block_scaled.h"
 #include "numsim/gemm/internal/gemm_kernels_device.h"
 #include "numsim/gemm/internal/gemm_packed.h"
 #include "numsim/gemm/internal/gemm_parts.h"
@@ -108,15 +109,6 @@ bool ProductsFitFloat32(const Problem& p) {
   if (p.range_a.zero || p.range_b.zero) return true;
   return p.range_a.unit + p.range_b.unit >= -149 &&
          p.range_a.high_exponent + p.range_b.high_exponent + 2 <= 127;
-}
-
-AlignedFactor FactorOf(const GemmOperand& operand, const OperandRange& range) {
-  const bool in_window =
-      range.low_exponent >= -kAlignedWindow && range.high_exponent <= kAlignedWindow;
-  return {operand.format.mantissa_bits + 1,
-          range.high_exponent - range.low_exponent,
-          range.high_exponent - range.unit,
-          in_window};
 }
 
 bool IsAlignedInVectors(const AccumulationMode& mode) {
@@ -252,6 +244,7 @@ void GemmOnHost(const GemmOperand& a,
     return;
   }
   if (mode.kind == AccumulationKind::kLibrary) return GemmByLibrary(a, b, out);
+  if (IsBlockScaled(mode)) return GemmBlockScaled(a, b, mode, out);
   const size_t length = SegmentLength(a, b);
   Problem p{a, b, mode};
   const bool vectors = !UsesScalarReference();

@@ -18,6 +18,9 @@ struct GemmScales {
   size_t row_stride = 0;              // 0: one scale for all rows
   size_t segment = 0;  // elements per scale along the inner dimension; 0: all share one
   size_t segment_stride = 0;
+  // Read by block-scaled modes alone: the scale T of the operand's tensor, 1 x 1 at the place of the
+  // operand. Each scale of `data` is then fl32(S T), and S enters the unit. Empty: T is 1.
+  MatrixSpan<const float> tensor = {};
 
   // Returns the scale of a row in a segment. Requires the host.
   float At(size_t row, size_t segment_index) const {
@@ -75,6 +78,10 @@ enum class DeviceGemmEngine : uint8_t {
 // Under mode exact, S is the exact sum rounded to odd to float64, so without scales t is rounded
 // once. With several segments, out is the float32 sum of their t, in order, from the first.
 //
+// Under a block-scaled mode (mxf8f6f4, mxf4, mxf4nvf4) scales are operands of the unit, and there is
+// one sum S over the whole inner dimension; without scales along the inner dimension, all blocks of a
+// vector have the same scale. out is S, or with scales of tensors fl32(fl64(S * (Ta * Tb))).
+//
 // The result is rounded once, when it is stored, to the element of `out`: to bf16 (nearest even) if
 // that is kBfloat16. Operands and a contiguous result are at one place, where the call runs; on a
 // device no call waits. The bits depend neither on the place, nor on backend, thread count,
@@ -93,8 +100,10 @@ enum class DeviceGemmEngine : uint8_t {
 // the sums are not those of several parts. inner == 0 gives +0.
 //
 // Requires equal inner, equal segment lengths if both operands have segments, rows * inner elements,
-// scales for every row and segment, a.rows * b.rows results, and no overlap. Throws Error otherwise;
-// on a device also
+// scales for every row and segment, a.rows * b.rows results, and no overlap; under a block-scaled
+// mode also scales that are numbers of the mode's format (mode.format; NaN if it has one), each for a
+// multiple of LeastBlock(mode) elements, and with groups (mxf4, mxf4nvf4) operands of e2m1fn. Throws
+// Error otherwise; on a device also
 // - for a GEMM that it does not serve, and if `engine` does not support it;
 // - if cuBLASLt has no algorithm that leaves the inner dimension unsplit, as under hopper-fp8 with
 //   few results and long sums (64 x 256 results of 8192 products, cuBLASLt 13.1);

@@ -26,6 +26,7 @@ GemmOperand OperandOf(const QuantizedSpan& matrix, bool codes_transposed, bool t
   operand.inner = transposed ? matrix.shape.rows : matrix.shape.cols;
   operand.transposed = codes_transposed != transposed;
   operand.scales = OperandScales(matrix.layout, matrix.shape, matrix.scales, transposed);
+  operand.scales.tensor = matrix.tensor_scale;
   return operand;
 }
 
@@ -67,7 +68,12 @@ GemmOperand AsOperand(const QuantizedMatrix& matrix, bool transposed) {
   // Either order works; the one in which each vector is contiguous is preferred.
   const bool in_order = transposed ? !matrix.HasTransposed() : matrix.HasCodes();
   const auto codes = in_order ? matrix.codes.View() : matrix.transposed.View();
-  return OperandOf({matrix.format, matrix.shape, matrix.layout, codes, matrix.scales.View()},
+  return OperandOf({matrix.format,
+                    matrix.shape,
+                    matrix.layout,
+                    codes,
+                    matrix.scales.View(),
+                    matrix.tensor_scale.View()},
                    !in_order,
                    transposed);
 }

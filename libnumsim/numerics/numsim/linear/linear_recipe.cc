@@ -73,6 +73,44 @@ void CheckContainer(LinearGemm product, const GemmRecipe& made) {
   }
 }
 
+// Throws Error unless the unit of a block-scaled mode takes the operands and the scales of the GEMM.
+void CheckBlockScaled(LinearGemm product, const GemmRecipe& made) {
+  const AccumulationMode& mode = made.accumulation;
+  const std::string name = ToString(mode);
+  if (made.container.has_value()) {
+    throw KeyError::Format(
+        "accumulate", "{} takes operands of its own formats, no container", name);
+  }
+  const AccumulationModeRow* const row = FindAccumulationMode(name);
+  const bool two_levels = mode.format != kE8M0fnu;
+  for (const OperandRecipe* operand : {&made.a, &made.b}) {
+    if (row != nullptr && !IsFor(*row, operand->format.spec)) {
+      throw KeyError::Format("accumulate",
+                             "{} is for {}, not for {}, an operand of the {} GEMM",
+                             name,
+                             row->operands,
+                             operand->format.name,
+                             ToString(product));
+    }
+    const ScaleRule rule = operand->scale_rule;
+    if (two_levels ? !TakesTensorMaximum(rule) : !IsPowerOfTwoRule(rule)) {
+      throw KeyError::Format("accumulate",
+                             "{} takes scales of {}, which the scale rule {} does not give",
+                             name,
+                             ToString(mode.format),
+                             ToString(rule));
+    }
+    const auto least = static_cast<size_t>(LeastBlock(mode));
+    if (operand->layout.block % least != 0) {
+      throw KeyError::Format("accumulate",
+                             "{} takes blocks of a multiple of {} elements, not of {}",
+                             name,
+                             least,
+                             operand->layout.block);
+    }
+  }
+}
+
 // One recipe for each sort of operand, except for the layout.
 struct Choices {
   OperandRecipe forward;   // quantised X and W
@@ -245,6 +283,7 @@ LinearRecipe MakeLinearRecipe(const LinearOptions& options) {
              : ModeOf("accumulate", options.accumulate, integers ? "exact" : "fp32");
     if (mode.has_value()) {
       made.accumulation = *mode;
+      if (IsBlockScaled(*mode)) CheckBlockScaled(product, made);
     } else {
       PutOnTensorCores(result.kind, product, made);
     }

@@ -155,7 +155,8 @@ struct LinearOptions {
       {};  // of operands that are not quantised: bf16 (default), fp32 or fp16
   Rounding gradient_rounding = {};  // of the quantised G
   // Accumulation mode of GEMMs with a quantised operand. Default: exact for two int8 operands, else
-  // fp32. "tensor-cores": the mode, and where it is needed the container, that ForDevice chooses; a
+  // fp32. A block-scaled mode (mxf8f6f4, mxf4, mxf4nvf4) is for `mx` with its formats and scales.
+  // "tensor-cores": the mode, and where it is needed the container, that ForDevice chooses; a
   // GEMM that tensor cores cannot serve is refused.
   std::string accumulate = {};
   // The accumulation mode of the other GEMMs, in the same words. Default: fp32.

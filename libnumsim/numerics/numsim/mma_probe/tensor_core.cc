@@ -130,6 +130,9 @@ void MakeCancel(size_t inner, Draws& draws, Rows& a, Rows& b) {
 TensorCore SimulatedUnit(const AccumulationMode& mode, const FormatSpec& a, const FormatSpec& b) {
   NUMSIM_REQUIRE(mode.kind != AccumulationKind::kLibrary,
                  "SimulatedUnit: mode library has no stated order, expected another mode");
+  NUMSIM_REQUIRE(!IsBlockScaled(mode),
+                 "SimulatedUnit: mode {} takes scales of blocks, expected a mode without",
+                 ToString(mode));
   TensorCore unit{
       .name = fmt::format("simulated {}", ToString(mode)), .a = a, .b = b, .multiply = {}};
   unit.multiply = [mode, a, b](std::span<const float> left,

@@ -118,7 +118,8 @@ CaseGenerator::CaseGenerator(const Operation& operation, const CaseLevel& level)
       operands_(operation.operands()),
       length_(operation.length()),
       sums_(operation.SumExponents()),
-      scales_(operation.scales()) {
+      scales_(operation.scales()),
+      wide_scales_(operation.scales_enter_sum()) {
   if (level.kind == CaseLevel::Kind::kFull) {
     size_ = FullCount(columns_);
   } else if (level.kind != CaseLevel::Kind::kEdges) {
@@ -158,7 +159,8 @@ void CaseGenerator::Case(uint64_t i, std::span<uint64_t> inputs) const noexcept 
 }
 
 void CaseGenerator::RandomInputs(uint64_t i, std::span<uint64_t> inputs) const noexcept {
-  const RandomCaseShape shape = {shape_, operands_, length_, sums_.low, sums_.high, scales_};
+  const RandomCaseShape shape = {
+      shape_, operands_, length_, sums_.low, sums_.high, scales_, wide_scales_};
   switch (level_.kind) {
     case CaseLevel::Kind::kUniform:
       return RandomCase(columns_, shape, level_.seed, i, inputs, true);

@@ -75,6 +75,7 @@ class CaseGenerator {
   size_t length_ = 1;
   SumRange sums_;      // Operation::SumExponents()
   size_t scales_ = 0;  // block scales
+  bool wide_scales_ = false;
   uint64_t size_ = 0;
   std::vector<std::vector<uint64_t>> lists_;  // edge codes of element-wise operations, per column
   std::vector<uint64_t> rows_;  // edge rows of blocks and dot products, one after the other

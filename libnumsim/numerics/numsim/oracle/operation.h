@@ -144,6 +144,8 @@ class Operation {
   size_t length() const { return length_; }
   // Number of block scales, which follow the elements of a dot product.
   size_t scales() const { return scales_; }
+  // Returns true if these scales enter the sum, so that their exponents decide what is cut.
+  bool scales_enter_sum() const { return scales_enter_sum_; }
 
   // Dot products: the exponents of the smallest and of the largest value that is finite in the
   // result and in every accumulation format. Determines the cases of random:N.
@@ -164,6 +166,7 @@ class Operation {
   size_t operands_ = 0;
   size_t length_ = 1;
   size_t scales_ = 0;
+  bool scales_enter_sum_ = false;
   SumRange sum_exponents_;
 };
 

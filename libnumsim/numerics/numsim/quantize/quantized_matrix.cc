@@ -208,8 +208,12 @@ std::span<const uint16_t> QuantizedMatrix::Codes16() const {
 }
 
 QuantizedSpan::QuantizedSpan(const QuantizedMatrix& matrix)
-    : QuantizedSpan(
-          matrix.format, matrix.shape, matrix.layout, matrix.codes.View(), matrix.scales.View()) {
+    : QuantizedSpan(matrix.format,
+                    matrix.shape,
+                    matrix.layout,
+                    matrix.codes.View(),
+                    matrix.scales.View(),
+                    matrix.tensor_scale.View()) {
   NUMSIM_REQUIRE(matrix.HasCodes(), "QuantizedSpan: the codes are transposed, expected in order");
 }
 

@@ -72,16 +72,23 @@ struct QuantizedSpan {
   FormatSpec format = {};
   MatrixShape shape = {};
   ScaleLayout layout = {};
-  MatrixSpan<const uint8_t> codes;  // bytes: shape.Elements() codes of one or two bytes each
-  MatrixSpan<const float> scales;   // layout.Count(rows, cols), at the place of the codes
+  MatrixSpan<const uint8_t> codes;       // bytes: shape.Elements() codes of one or two bytes each
+  MatrixSpan<const float> scales;        // layout.Count(rows, cols), at the place of the codes
+  MatrixSpan<const float> tensor_scale;  // as that of QuantizedMatrix; empty: one level of scales
 
   QuantizedSpan() = default;
   QuantizedSpan(FormatSpec code_format,
                 MatrixShape matrix,
                 ScaleLayout groups,
                 MatrixSpan<const uint8_t> bytes,
-                MatrixSpan<const float> factors)
-      : format(code_format), shape(matrix), layout(groups), codes(bytes), scales(factors) {}
+                MatrixSpan<const float> factors,
+                MatrixSpan<const float> tensor = {})
+      : format(code_format),
+        shape(matrix),
+        layout(groups),
+        codes(bytes),
+        scales(factors),
+        tensor_scale(tensor) {}
   // Requires codes in the order of the input.
   QuantizedSpan(const QuantizedMatrix& matrix);
 };

@@ -114,6 +114,12 @@ std::string TruncText(const AccumulationMode& mode) {
   return text;
 }
 
+std::string BlockScaledText(const AccumulationMode& mode) {
+  std::string text = fmt::format("{}{},{}", kTruncPrefix, mode.fraction_bits, mode.chunk);
+  if (mode.group != 0) text += fmt::format(" of sums of {}", mode.group);
+  return text + ", scales " + ToString(mode.format);
+}
+
 AccumulationMode Parse(std::string_view text, bool with_library) {
   for (const PlainName& plain : kPlainNames) {
     const bool wanted = with_library || plain.kind != AccumulationKind::kLibrary;
@@ -150,6 +156,8 @@ std::string DefinitionText(const AccumulationMode& mode) {
                          mode.fraction_bits,
                          mode.chunk,
                          mode.order == ProductOrder::kEvenOdd ? ", even/odd" : "");
+    case AccumulationKind::kBlockScaled:
+      return BlockScaledText(mode);
     default:
       break;
   }

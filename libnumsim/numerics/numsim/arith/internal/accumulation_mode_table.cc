@@ -1,8 +1,7 @@
-// The named accumulation modes, which describe devices. Two cases are missing because no mode can
-// express them [MMA-Sim]: NVIDIA's 4-bit formats with block scales (nvfp4, mxf4: F = 35, groups of
-// 16), where the scales enter each group's sum before it is aligned; and results in float16, which
-// are rounded to nearest once more.
+// The named accumulation modes, which describe devices. One case is missing because no mode can
+// express it [MMA-Sim]: results in float16, which are rounded to nearest once more.
 #include "numsim/arith/accumulation_mode.h"
+#include "numsim/formats/named_formats.h"
 
 namespace numsim {
 namespace {
@@ -23,6 +22,17 @@ constexpr AccumulationMode BytePairs() {
 constexpr AccumulationMode RoundingDown(int chunk, ProductOrder order = ProductOrder::kAscending) {
   return {
       .kind = AccumulationKind::kAlignedDown, .chunk = chunk, .fraction_bits = 24, .order = order};
+}
+
+constexpr AccumulationMode BlockScaled(int fraction_bits,
+                                       int chunk,
+                                       int group,
+                                       const FormatSpec& scales) {
+  return {.kind = AccumulationKind::kBlockScaled,
+          .format = scales,
+          .chunk = chunk,
+          .fraction_bits = fraction_bits,
+          .group = group};
 }
 
 constexpr AccumulationMode InChunks(AccumulationKind kind, int chunk) {
@@ -49,6 +59,11 @@ constexpr AccumulationKind kFlushedPairs = AccumulationKind::kFlushedPairs;
 constexpr ProductOrder kEvenOdd = ProductOrder::kEvenOdd;
 constexpr std::string_view kFp8 = "e4m3fn, e5m2";
 constexpr std::string_view kFp8Fnuz = "e4m3fnuz, e5m2fnuz";
+constexpr std::string_view kFp8Fp6Fp4 = "e4m3fn, e5m2, e3m2fn, e2m3fn, e2m1fn";
+constexpr FormatSpec kUe4m3fn = NamedFormat("ue4m3fn");
+constexpr AccumulationMode kMxf8f6f4 = BlockScaled(25, 32, 0, kE8M0fnu);
+constexpr AccumulationMode kMxf4 = BlockScaled(35, 64, 16, kE8M0fnu);
+constexpr AccumulationMode kMxf4nvf4 = BlockScaled(35, 64, 16, kUe4m3fn);
 
 // One row per mode: name, mode, operands, for measured modes the longest inner dimension that was
 // compared, note.
@@ -73,6 +88,9 @@ constexpr AccumulationModeRow kTable[] = {
     Reported("blackwell-bf16",  Truncating(25, 16),         "bf16",   "tcgen05.mma and mma.sync"),
     Reported("blackwell-tf32",  Truncating(25, 8),          "tf32",   "tcgen05.mma and mma.sync"),
     Reported("blackwell-fp8",   Truncating(25, 32),         kFp8,     "tcgen05.mma and mma.sync, no block scales"),
+    Reported("mxf8f6f4",        kMxf8f6f4,                  kFp8Fp6Fp4, "tcgen05.mma (B200) and mma.sync (RTX PRO 6000) with block scales; reported for e4m3fn, e5m2, e2m1fn, by analogy for FP6"),
+    Reported("mxf4",            kMxf4,                      "e2m1fn", "the same, kind::mxf4, and kind::mxf4nvf4 with scales of e8m0fnu"),
+    Reported("mxf4nvf4",        kMxf4nvf4,                  "e2m1fn", "the same, kind::mxf4nvf4 with scales of ue4m3fn: NVFP4"),
     Reported("cdna1-fp16",      InChunks(kExactChunks, 4),  "fp16",   "MI100"),
     Reported("cdna1-bf16",      InChunks(kExactChunks, 2),  "bf16",   "MI100"),
     Reported("cdna2-fp16",      InChunks(kFlushedPairs, 4), "fp16",   "MI200"),

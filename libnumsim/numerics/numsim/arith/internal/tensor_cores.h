@@ -15,6 +15,9 @@ uint32_t AlignedSum(const AccumulationMode& mode,
 uint32_t AlignedDownSum(const AccumulationMode& mode,
                         const DotOperand& a,
                         const DotOperand& b) noexcept;
+uint32_t BlockScaledSum(const AccumulationMode& mode,
+                        const DotOperand& a,
+                        const DotOperand& b) noexcept;
 uint32_t ExactChunkSum(const AccumulationMode& mode,
                        const DotOperand& a,
                        const DotOperand& b) noexcept;

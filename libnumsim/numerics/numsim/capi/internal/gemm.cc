@@ -158,9 +158,14 @@ struct GemmCall {
       });
       if (status != NUMSIM_OK) return status;
     }
-    return CatchAll(message, NUMSIM_ERROR_UNKNOWN_ACCUMULATOR, [&] {
-      const AccumulationMode mode = ReadMode(accumulator);
-      if (result.n == 0) return NUMSIM_OK;
+    AccumulationMode mode;
+    status = CatchAll(message, NUMSIM_ERROR_UNKNOWN_ACCUMULATOR, [&] {
+      mode = ReadMode(accumulator);
+      return NUMSIM_OK;
+    });
+    if (status != NUMSIM_OK || result.n == 0) return status;
+    // Scales that a block-scaled mode does not take.
+    return CatchAll(message, NUMSIM_ERROR_BAD_ARGUMENT, [&] {
       Gemm(left.Operand(), right.Operand(), mode, std::span(out, result.n));
       return NUMSIM_OK;
     });

@@ -465,6 +465,13 @@ bool PowersHold(const AccumulationMode& mode, int exponents_a, int exponents_b) 
 
 }  // namespace
 
+bool DoubleLanesServe(const AccumulationMode& mode,
+                      const AlignedFactor& a,
+                      const AlignedFactor& b) {
+  return a.bits + b.bits <= 48 && LargestSum(mode, LargestProduct(a.bits, b.bits)) < 0x1p51 &&
+         FieldsHold<int16_t>(mode, a.places + b.places) && Float64Tile().rows != 0;
+}
+
 std::optional<AlignedLanes> LanesForAligned(const AccumulationMode& mode,
                                             const AlignedFactor& a,
                                             const AlignedFactor& b) {
@@ -480,8 +487,7 @@ std::optional<AlignedLanes> LanesForAligned(const AccumulationMode& mode,
     const double products = std::ldexp(product * mode.chunk, mode.fraction_bits);
     if (mode.fraction_bits <= 25 && products < 0x1p31) return AlignedLanes::kInteger;
   }
-  if (bits <= 48 && sum < 0x1p51 && FieldsHold<int16_t>(mode, places) && Float64Tile().rows != 0)
-    return AlignedLanes::kDouble;
+  if (DoubleLanesServe(mode, a, b)) return AlignedLanes::kDouble;
   return std::nullopt;
 }
 

@@ -188,6 +188,15 @@ class Float64Path {
   Slice slice_a_, slice_b_;
 };
 
+inline AlignedFactor FactorOf(const GemmOperand& operand, const OperandRange& range) {
+  const bool in_window =
+      range.low_exponent >= -kAlignedWindow && range.high_exponent <= kAlignedWindow;
+  return {operand.format.mantissa_bits + 1,
+          range.high_exponent - range.low_exponent,
+          range.high_exponent - range.unit,
+          in_window};
+}
+
 // Modes of kind kAligned with ProductOrder kAscending or kBytePairs.
 class AlignedPath {
  public:
@@ -241,6 +250,9 @@ class AlignedPath {
   const float* Finish(State& state) const {
     return Finished(state, promote_, shape.rows * shape.cols);
   }
+
+ protected:
+  const AlignedSums& sums() const { return sums_; }
 
  private:
   static constexpr size_t kPairGroup = 32;

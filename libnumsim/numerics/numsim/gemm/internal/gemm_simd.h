@@ -182,6 +182,9 @@ std::optional<AlignedLanes> LanesForAligned(const AccumulationMode& mode,
                                             const AlignedFactor& a,
                                             const AlignedFactor& b);
 
+// Returns true if lanes kDouble do the mode.
+bool DoubleLanesServe(const AccumulationMode& mode, const AlignedFactor& a, const AlignedFactor& b);
+
 // Returns the bytes of a panel of `width` vectors and `depth` positions.
 size_t AlignedPanelSize(const AlignedSums& sums, size_t width, size_t depth);
 

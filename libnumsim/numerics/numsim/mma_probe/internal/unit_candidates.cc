@@ -85,7 +85,9 @@ Modes NamedModes() {
     modes.push_back({.kind = AccumulationKind::kFormat, .format = format});
     modes.push_back({.kind = AccumulationKind::kFormatUnfused, .format = format});
   }
-  for (const AccumulationModeRow& row : AccumulationModeTable()) modes.push_back(row.mode);
+  for (const AccumulationModeRow& row : AccumulationModeTable()) {
+    if (!IsBlockScaled(row.mode)) modes.push_back(row.mode);  // a probe has no scales
+  }
   return modes;
 }
 

@@ -89,6 +89,7 @@ struct RandomCaseShape {
   int sum_low = 0, sum_high = 0;
   // The number of block scales, which follow the 2 * length elements of a dot product.
   size_t scales = 0;
+  bool wide_scales = false;  // they spread over more binades than a result has bits, in some cases
 };
 
 // Fills `inputs` (one number per column) with case `index`, a pure function of all other arguments.

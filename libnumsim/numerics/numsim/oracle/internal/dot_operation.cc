@@ -179,6 +179,12 @@ std::unique_ptr<Operation> Make(const OperationInfo& info, const ResolvedRequest
   if (r.has_block_scales && mode.kind != AccumulationKind::kLibrary) {
     return MakeScaledDot(info, r, mode);
   }
+  if (IsBlockScaled(mode)) {
+    throw Error::Format(
+        "--accumulation-mode {}: needs --scale-format {}, whose scales enter the unit",
+        r.accumulation,
+        ToString(mode.format));
+  }
   switch (mode.kind) {
     case AccumulationKind::kExact:
       return std::make_unique<ExactDot>(info, r);

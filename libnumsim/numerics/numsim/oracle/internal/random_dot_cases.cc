@@ -225,7 +225,7 @@ class ScaleCase {
     for (size_t c = first; c < first + shape_.scales; ++c) {
       const PhiloxCounter words = Words(c);
       const bool second = c >= first + shape_.scales / 2;
-      const int exponent = (second ? both - left : left) - UniformBetween(0, 3, words[2]);
+      const int exponent = (second ? both - left : left) - UniformBetween(0, Spread(), words[2]);
       inputs_[c] = FiniteCode(format, exponent, Bits(words) & ~(uint64_t{1} << 63));
     }
     if (index_ % 32 == 31) {
@@ -243,6 +243,13 @@ class ScaleCase {
  private:
   PhiloxCounter Words(size_t column) const {
     return RandomBlock({seed_, kRandomCaseStream + column}, index_);
+  }
+
+  // Returns how many binades below the largest exponent a scale lies at most.
+  int Spread() const {
+    constexpr int kFew = 3, kSome = 9, kMany = 20;
+    if (!shape_.wide_scales) return kFew;
+    return index_ % 4 == 0 ? kFew : index_ % 4 == 2 ? kMany : kSome;
   }
 
   // Returns the exponents that the product of two scales may have: around 1 in half of the cases,

@@ -2,10 +2,14 @@
 // `block` products share the scales sa and sb, and tensors may have scales Ta and Tb of float32.
 //
 //   exact        The exact sum of all a[i] b[i] sa sb Ta Tb, rounded once to the result.
+//   block-scaled Accumulate() with the scales, which enter the unit. The unit ignores the sign of a
+//                scale of e4m3fn [MMA-Sim].
 //   all others   Within a block, S is Accumulate() without scales. Of each block,
 //                t = fl32(fl64(S * (sa * sb))); the t are added in float32, in order, from the
 //                first: what `numsim gemm --segment` computes. With tensor scales the sum is then
 //                replaced by fl32(fl64(sum * (Ta * Tb))). It is rounded once to the result.
+//
+// The tensor scales of block-scaled modes are those of `all others`.
 //
 // Columns: a[i], b[i], scale-a[j], scale-b[j], and with tensor scales tensor-a and tensor-b. The last
 // rounding uses the rounding mode and the overflow policy of the request.
@@ -178,25 +182,20 @@ class ModelledScaledDot : public ScaledDot {
   ModelledScaledDot(const OperationInfo& info,
                     const ResolvedRequest& r,
                     const AccumulationMode& mode)
-      : ScaledDot(info, r), mode_(mode), f32_(r.to.spec == kFp32) {}
+      : ScaledDot(info, r), mode_(mode), f32_(r.to.spec == kFp32) {
+    if (!IsBlockScaled(mode)) return;
+    CheckUnit(r);
+    scales_enter_sum_ = true;
+  }
 
   Flags Evaluate(std::span<const uint64_t> inputs,
                  std::span<uint64_t> results) const noexcept override {
-    std::array<float, kMostDotLength> a, b;
+    Values a, b;
     for (size_t i = 0; i < length_; ++i) {
       a[i] = Decode(a_, Code(inputs, 0, i));
       b[i] = Decode(b_, Code(inputs, 1, i));
     }
-    float sum = 0;
-    for (size_t block = 0; block < blocks_; ++block) {
-      const size_t begin = Begin(block), n = End(block) - begin;
-      const Unrounded in_block = Accumulate(
-          mode_, {a_, std::span(a).subspan(begin, n)}, {b_, std::span(b).subspan(begin, n)});
-      const float t = Scaled(ToFloat64(in_block),
-                             Decode(scale_, ScaleCode(inputs, 0, block)),
-                             Decode(scale_, ScaleCode(inputs, 1, block)));
-      sum = block == 0 ? t : sum + t;
-    }
+    float sum = IsBlockScaled(mode_) ? SumOfUnit(inputs, a, b) : SumOfBlocks(inputs, a, b);
     if (has_tensor_scales_) {
       sum = Scaled(static_cast<double>(sum),
                    Decode(kFp32, TensorCode(inputs, 0)),
@@ -210,6 +209,58 @@ class ModelledScaledDot : public ScaledDot {
   }
 
  private:
+  using Values = std::array<float, kMostDotLength>;
+
+  // Throws Error unless the unit of a block-scaled mode takes the operands and their scales.
+  void CheckUnit(const ResolvedRequest& r) const {
+    const bool ue4m3 = scale_ == kE4M3fn && mode_.format == NamedFormat("ue4m3fn");
+    if (scale_ != mode_.format && !ue4m3) {
+      throw Error::Format("--scale-format {}: accumulation mode {} takes scales of {}",
+                          r.scale.name,
+                          ToString(mode_),
+                          ToString(mode_.format));
+    }
+    if (block_ % static_cast<size_t>(LeastBlock(mode_)) != 0) {
+      throw Error::Format("--block {}: accumulation mode {} takes multiples of {}",
+                          block_,
+                          ToString(mode_),
+                          LeastBlock(mode_));
+    }
+    if (mode_.group != 0 && (a_ != kE2M1fn || b_ != kE2M1fn)) {
+      throw Error::Format("--accumulation-mode {}: takes e2m1fn alone", ToString(mode_));
+    }
+  }
+
+  float SumOfUnit(std::span<const uint64_t> inputs,
+                  const Values& a,
+                  const Values& b) const noexcept {
+    Values scales_a, scales_b;
+    for (size_t block = 0; block < blocks_; ++block) {
+      scales_a[block] = std::fabs(Decode(scale_, ScaleCode(inputs, 0, block)));
+      scales_b[block] = std::fabs(Decode(scale_, ScaleCode(inputs, 1, block)));
+    }
+    return static_cast<float>(ToFloat64(Accumulate(
+        mode_,
+        {a_, std::span(a).first(length_), {std::span(scales_a).first(blocks_), block_}},
+        {b_, std::span(b).first(length_), {std::span(scales_b).first(blocks_), block_}})));
+  }
+
+  float SumOfBlocks(std::span<const uint64_t> inputs,
+                    const Values& a,
+                    const Values& b) const noexcept {
+    float sum = 0;
+    for (size_t block = 0; block < blocks_; ++block) {
+      const size_t begin = Begin(block), n = End(block) - begin;
+      const Unrounded in_block = Accumulate(
+          mode_, {a_, std::span(a).subspan(begin, n)}, {b_, std::span(b).subspan(begin, n)});
+      const float t = Scaled(ToFloat64(in_block),
+                             Decode(scale_, ScaleCode(inputs, 0, block)),
+                             Decode(scale_, ScaleCode(inputs, 1, block)));
+      sum = block == 0 ? t : sum + t;
+    }
+    return sum;
+  }
+
   // Exact: these sums are numbers of float64.
   static double ToFloat64(const Unrounded& x) noexcept {
     if (x.kind == NumberKind::kNan) return std::numeric_limits<double>::quiet_NaN();
