@@ -159,6 +159,25 @@ void BM_Codes(benchmark::State& state,
   });
 }
 
+// Multiplies codes whose scales of blocks enter the sum.
+void BM_Blocks(benchmark::State& state,
+               const Size& size,
+               const std::string& format,
+               const std::string& mode_text) {
+  SetThreadCount(size.threads);
+  const bool nvfp4 = mode_text == "mxf4nvf4";
+  QuantizeOptions options;
+  options.format = ParseFormat(format).spec;
+  options.layout = ParseScaleLayout(nvfp4 ? "block:16" : "block:32");
+  options.scale_rule = nvfp4 ? ScaleRule::kNvfp4 : ScaleRule::kE8m0;
+  const QuantizedMatrix a = Quantize(HostMatrix(Left(size), {size.n, size.n}), options);
+  const QuantizedMatrix b = Quantize(HostMatrix(Right(size), {size.n, size.n}), options);
+  const GemmOperand left = AsOperand(a, false), right = AsOperand(b, false);
+  const AccumulationMode mode = ParseAccumulationMode(mode_text);
+  std::vector<float> out(size.Elements());
+  Run(state, size, Peer::kFloat32, [&] { Gemm(left, right, mode, out); });
+}
+
 // Computes scales and codes of both float32 operands and then the float32 GEMM.
 void BM_QuantizeAndMultiply(benchmark::State& state, const Size& size, const std::string& format) {
   SetThreadCount(size.threads);
@@ -296,6 +315,10 @@ constexpr CodesRow kCodesRows[] = {{"int8", "exact", 2048},
                                    {"e4m3fn", "hopper-fp8-fast", 1024},
                                    {"e4m3fn", "hopper-fp8", 1024},
                                    {"e4m3fn", "hopper-mma-fp8", 1024},
+                                   {"e4m3fn", "blackwell-fp8", 1024},
+                                   {"e4m3fn", "mxf8f6f4", 1024},
+                                   {"e2m1fn", "mxf4", 1024},
+                                   {"e2m1fn", "mxf4nvf4", 1024},
                                    {"bf16", "hopper-bf16", 1024},
                                    {"fp16", "hopper-fp16", 1024},
                                    {"e4m3fn", "library", 1024},
@@ -318,8 +341,10 @@ void RegisterSize(const Size& size) {
   Register("int8/vnni" + suffix, [=](benchmark::State& state) { BM_Vnni(state, size); });
   for (const CodesRow& row : kCodesRows) {
     if (size.n > row.largest) continue;
+    const bool blocks = IsBlockScaled(ParseAccumulationMode(row.mode));
+    const auto run = blocks ? &BM_Blocks : &BM_Codes;
     Register(std::string(row.format) + "/" + row.mode + suffix,
-             [=](benchmark::State& state) { BM_Codes(state, size, row.format, row.mode); });
+             [=](benchmark::State& state) { run(state, size, row.format, row.mode); });
   }
   for (const char* const format : {"int8", "e4m3fn"}) {
     Register(std::string(format) + "/quantize_and_multiply" + suffix,

@@ -24,7 +24,8 @@ struct AlignedLayout {
   AlignedLayout(const AlignedSums& sums, size_t width, size_t depth) {
     const size_t chunk = static_cast<size_t>(sums.chunk);
     const size_t chunks = (depth + chunk - 1) / chunk;
-    const bool wide = sums.lanes == AlignedLanes::kDouble;
+    const bool wide = AreOfFloat64(sums.lanes);
+    const bool shorts = sums.lanes == AlignedLanes::kDouble;
     const bool tiles = sums.lanes == AlignedLanes::kFloatTiles;
     const size_t lane = wide ? sizeof(double) : sizeof(float);
     end = Aligned(depth * width * lane);
@@ -34,8 +35,8 @@ struct AlignedLayout {
       end = Aligned(end + chunks * added.words * width * sizeof(uint32_t));
       return added;
     };
-    exponents = add(wide || tiles ? 2 : 4, tiles ? kAmxPowers : chunk);
-    if (sums.lanes != AlignedLanes::kInteger) lowest_bits = add(wide ? 2 : 4, chunk);
+    exponents = add(shorts || tiles ? 2 : 4, tiles ? kAmxPowers : chunk);
+    if (sums.lanes != AlignedLanes::kInteger) lowest_bits = add(shorts ? 2 : 4, chunk);
   }
 
  private:

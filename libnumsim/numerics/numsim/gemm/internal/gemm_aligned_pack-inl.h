@@ -105,7 +105,10 @@ HWY_INLINE void FillPanel(D d,
                           size_t width,
                           size_t depth,
                           uint8_t* panel) {
-  using Field = std::conditional_t<sizeof(T) == 8, int16_t, int8_t>;
+  const bool shorts = sums.lanes == AlignedLanes::kDouble;
+  const int sign =
+      shorts ? std::numeric_limits<int16_t>::min() : std::numeric_limits<int8_t>::min();
+  const int none = shorts ? kNoLowestBit<int16_t> : kNoLowestBit<int8_t>;
   const hn::Rebind<T, D> dt;
   const AlignedLayout layout(sums, width, depth);
   const size_t chunk = static_cast<size_t>(sums.chunk);
@@ -122,9 +125,7 @@ HWY_INLINE void FillPanel(D d,
   const auto exponent = [&](auto x) HWY_ATTR {
     return ExponentOf(d, x, grid.least_exponent, NoExponent(sums.lanes));
   };
-  const auto lowest_bit = [&](auto x) HWY_ATTR {
-    return LowestBitOf(d, x, grid.unit, std::numeric_limits<Field>::min(), kNoLowestBit<Field>);
-  };
+  const auto lowest_bit = [&](auto x) HWY_ATTR { return LowestBitOf(d, x, grid.unit, sign, none); };
   const auto power = [&](auto x) HWY_ATTR {
     return PowerOf(d, x, grid, is_a ? kPowerOffsetA : kPowerOffsetB);
   };

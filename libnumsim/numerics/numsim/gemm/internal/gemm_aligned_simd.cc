@@ -59,7 +59,7 @@ void FillAligned(const AlignedSums& sums,
                  const float* values,
                  size_t depth,
                  uint8_t* panel) {
-  if (sums.lanes == AlignedLanes::kDouble) {
+  if (AreOfFloat64(sums.lanes)) {
 #if HWY_HAVE_FLOAT64
     return FillPanelOf<double>(sums, is_a, grid, values, depth, panel);
 #endif
@@ -122,10 +122,12 @@ struct FusedFloat {
 };
 
 #if HWY_HAVE_FLOAT64
-// Fused lanes of double: any exponents of float32 values.
+// Fused lanes of double: with fields of two bytes any exponents of float32 values, with those of a byte
+// exponents in the window.
+template <typename FieldOfLanes>
 struct FusedDouble {
   using T = double;
-  using Field = int16_t;
+  using Field = FieldOfLanes;
   using D = hn::ScalableTag<double>;
   using DHalf = hn::Rebind<float, D>;
   using V = hn::Vec<D>;
@@ -188,7 +190,8 @@ struct FusedDouble {
     const auto field = hn::And(hn::ShiftRight<23>(bits), hn::Set(di, 0xFF));
     const auto of_nonzero = hn::Sub(hn::Max(field, hn::Set(di, 1)), hn::Set(di, 127));
     const auto of_acc = hn::IfThenElse(hn::Eq(bits, hn::Zero(di)), hn::Set(di, -133), of_nonzero);
-    return hn::Max(hn::ShiftRight<16>(hn::LoadU(di, largest)), of_acc);
+    constexpr int kShift = 32 - 8 * sizeof(Field);
+    return hn::Max(hn::ShiftRight<kShift>(hn::LoadU(di, largest)), of_acc);
   }
 };
 #endif
@@ -333,6 +336,21 @@ HWY_INLINE const uint32_t* WordsOf(const uint8_t* panel,
   return reinterpret_cast<const uint32_t*>(panel + array.at) + chunk * array.words * width;
 }
 
+// Computes acc(r, c) *= a[r] b[c] for `cols` columns, a multiple of half the lanes.
+HWY_INLINE void ScaleSums(const float* HWY_RESTRICT a,
+                          const float* HWY_RESTRICT b,
+                          size_t cols,
+                          float* HWY_RESTRICT acc) {
+  const hn::CappedTag<float, HWY_MAX_BYTES / sizeof(double)> d;
+  for (size_t r = 0; r < kRows; ++r) {
+    const auto of_row = hn::Set(d, a[r]);
+    for (size_t c = 0; c < cols; c += hn::Lanes(d), acc += hn::Lanes(d)) {
+      const auto factor = hn::Mul(of_row, hn::LoadU(d, b + c));
+      hn::StoreU(hn::Mul(hn::LoadU(d, acc), factor), d, acc);
+    }
+  }
+}
+
 template <class L, bool kTiles = false, typename T = typename L::T>
 HWY_INLINE void AlignedTile(const AlignedSums& sums, const AlignedRun& run, float* acc) {
   using Field = typename L::Field;
@@ -354,6 +372,8 @@ HWY_INLINE void AlignedTile(const AlignedSums& sums, const AlignedRun& run, floa
     const Chunk<T> part{reinterpret_cast<const T*>(run.a) + k * kRows,
                         reinterpret_cast<const T*>(run.b) + k * cols,
                         HWY_MIN(chunk, run.end - k)};
+    const bool scaled = run.scales_a != nullptr;
+    if (scaled) ScaleSums(run.scales_a + 2 * i * kRows, run.scales_b + 2 * i * cols, cols, acc);
     if (kTiles) {
       LargestFromPowers(sums, powers, kRows * cols, largest);
       if (k + chunk < run.end) add_powers(i + 1);
@@ -380,6 +400,9 @@ HWY_INLINE void AlignedTile(const AlignedSums& sums, const AlignedRun& run, floa
                                      largest);
       AddFused<L>(sums, part, starts, largest, acc);
     }
+    if (scaled) {
+      ScaleSums(run.scales_a + (2 * i + 1) * kRows, run.scales_b + (2 * i + 1) * cols, cols, acc);
+    }
   }
 }
 
@@ -396,9 +419,15 @@ void MultiplyAligned(const AlignedSums& sums, const AlignedRun& run, float* acc)
 #endif
     case AlignedLanes::kInteger:
       return AlignedTile<IntegerFloat>(sums, run, acc);
+    case AlignedLanes::kDoubleBytes:
+#if HWY_HAVE_FLOAT64
+      return AlignedTile<FusedDouble<int8_t>>(sums, run, acc);
+#else
+      return;
+#endif
     case AlignedLanes::kDouble:
 #if HWY_HAVE_FLOAT64
-      return AlignedTile<FusedDouble>(sums, run, acc);
+      return AlignedTile<FusedDouble<int16_t>>(sums, run, acc);
 #else
       return;
 #endif
@@ -465,11 +494,17 @@ bool PowersHold(const AccumulationMode& mode, int exponents_a, int exponents_b) 
 
 }  // namespace
 
-bool DoubleLanesServe(const AccumulationMode& mode,
-                      const AlignedFactor& a,
-                      const AlignedFactor& b) {
-  return a.bits + b.bits <= 48 && LargestSum(mode, LargestProduct(a.bits, b.bits)) < 0x1p51 &&
-         FieldsHold<int16_t>(mode, a.places + b.places) && Float64Tile().rows != 0;
+std::optional<AlignedLanes> DoubleLanesForAligned(const AccumulationMode& mode,
+                                                  const AlignedFactor& a,
+                                                  const AlignedFactor& b) {
+  const int places = a.places + b.places;
+  const bool sums_fit = LargestSum(mode, LargestProduct(a.bits, b.bits)) < 0x1p51;
+  if (a.bits + b.bits > 48 || !sums_fit || Float64Tile().rows == 0) return std::nullopt;
+  if (a.in_window && b.in_window && FieldsHold<int8_t>(mode, places)) {
+    return AlignedLanes::kDoubleBytes;
+  }
+  if (FieldsHold<int16_t>(mode, places)) return AlignedLanes::kDouble;
+  return std::nullopt;
 }
 
 std::optional<AlignedLanes> LanesForAligned(const AccumulationMode& mode,
@@ -487,8 +522,7 @@ std::optional<AlignedLanes> LanesForAligned(const AccumulationMode& mode,
     const double products = std::ldexp(product * mode.chunk, mode.fraction_bits);
     if (mode.fraction_bits <= 25 && products < 0x1p31) return AlignedLanes::kInteger;
   }
-  if (DoubleLanesServe(mode, a, b)) return AlignedLanes::kDouble;
-  return std::nullopt;
+  return DoubleLanesForAligned(mode, a, b);
 }
 
 }  // namespace numsim

@@ -147,10 +147,12 @@ void ByDefinition(const ScaledProblem& p, size_t row, size_t rows, size_t column
 
 // --- By vectors.
 
+constexpr int kBitsBelow = 25;  // fraction bits of the modes without groups
+
 // True if no number of a product leaves the normal range of float32 (`normal`), or is beyond it.
 // Requires operands with values other than zero.
 bool StaysInRange(const ScaledProblem& p, bool normal) {
-  constexpr int kMost = 126, kLeast = -126, kBitsBelow = 25;
+  constexpr int kMost = 126, kLeast = -126;
   const OperandRange &a = p.a.range, &b = p.b.range;
   const ScaleRange &sa = p.a.scale_range, &sb = p.b.scale_range;
   const int growth = static_cast<int>(std::bit_width(p.a.operand.inner)) + 4;
@@ -161,6 +163,14 @@ bool StaysInRange(const ScaledProblem& p, bool normal) {
   const int spread = most - least, low = a.low_exponent + b.low_exponent - kBitsBelow;
   return low + least >= kLeast && low - spread >= kLeast && high + spread <= kMost &&
          std::max(std::abs(most), std::abs(least)) <= kMost;
+}
+
+// True if accumulators that are divided by the scales of any chunk are zero or at least
+// 2^kLeastInWindow.
+bool StaysInWindow(const ScaledProblem& p) {
+  const ScaleRange &sa = p.a.scale_range, &sb = p.b.scale_range;
+  const int spread = sa.high + sb.high - sa.low - sb.low;
+  return p.a.range.low_exponent + p.b.range.low_exponent - kBitsBelow - spread >= kLeastInWindow;
 }
 
 // Computes all results except those with a special operand. Returns false if no kernel does.
@@ -186,12 +196,12 @@ bool InVectors(const ScaledProblem& p) {
   const AccumulationMode aligned{.kind = AccumulationKind::kAligned,
                                  .chunk = p.mode.chunk,
                                  .fraction_bits = p.mode.fraction_bits};
-  if (!DoubleLanesServe(
-          aligned, FactorOf(p.a.operand, p.a.range), FactorOf(p.b.operand, p.b.range))) {
-    return false;
-  }
+  AlignedFactor fa = FactorOf(p.a.operand, p.a.range), fb = FactorOf(p.b.operand, p.b.range);
+  fa.in_window = fa.in_window && StaysInWindow(p);
+  const auto lanes = DoubleLanesForAligned(aligned, fa, fb);
+  if (!lanes) return false;
   ScaledAlignedPath path(
-      p.a.operand, p.a.range, p.a.scales, p.b.operand, p.b.range, p.b.scales, aligned);
+      p.a.operand, p.a.range, p.a.scales, p.b.operand, p.b.range, p.b.scales, aligned, *lanes);
   MultiplyTiles(path, rows, columns, range, store);
   return true;
 }

@@ -18,18 +18,6 @@ namespace numsim::HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
 #if HWY_HAVE_FLOAT64
-void Scale(const float* HWY_RESTRICT a, const float* HWY_RESTRICT b, float* HWY_RESTRICT acc) {
-  const hn::ScalableTag<double> wide;
-  const hn::Rebind<float, decltype(wide)> d;
-  for (size_t r = 0; r < kRows; ++r) {
-    const auto of_row = hn::Set(d, a[r]);
-    NUMSIM_UNROLL for (size_t v = 0; v < kVectors; ++v, acc += hn::Lanes(d)) {
-      const auto factor = hn::Mul(of_row, hn::LoadU(d, b + v * hn::Lanes(d)));
-      hn::StoreU(hn::Mul(hn::LoadU(d, acc), factor), d, acc);
-    }
-  }
-}
-
 // Returns E of a step: the largest of -133, the exponents of the groups and that of acc, if that is
 // not zero.
 template <class DI>
@@ -78,7 +66,6 @@ void AddGroups(const ScaledGroups& groups, float* HWY_RESTRICT acc) {
   }
 }
 #else
-void Scale(const float*, const float*, float*) {}
 void AddGroups(const ScaledGroups&, float*) {}
 #endif
 
@@ -88,12 +75,7 @@ HWY_AFTER_NAMESPACE();
 #if HWY_ONCE
 namespace numsim {
 
-HWY_EXPORT(Scale);
 HWY_EXPORT(AddGroups);
-
-void ScaleTile(const float* a, const float* b, float* acc) {
-  HWY_DYNAMIC_DISPATCH(Scale)(a, b, acc);
-}
 
 void AddScaledGroups(const ScaledGroups& groups, float* acc) {
   const int rounding = std::fegetround();

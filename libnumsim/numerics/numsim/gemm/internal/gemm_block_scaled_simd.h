@@ -9,9 +9,6 @@
 
 namespace numsim {
 
-// Computes acc(r, c) *= a[r] b[c]. Tiles have the shape of Float64Tile().
-void ScaleTile(const float* a, const float* b, float* acc);
-
 // The exponent of a scale that does not take part in the search for the largest one.
 inline constexpr int32_t kNoScaleExponent = -2048;
 

@@ -211,7 +211,7 @@ class AlignedPath {
               const OperandRange& range_b,
               const AccumulationMode& mode,
               AlignedLanes lanes)
-      : shape(lanes == AlignedLanes::kDouble ? Float64Tile() : Float32Tile()),
+      : shape(AreOfFloat64(lanes) ? Float64Tile() : Float32Tile()),
         block(Block(mode)),
         a_(a),
         b_(b),

@@ -161,15 +161,16 @@ class ScaledAlignedPath : public AlignedPath {
                     const GemmOperand& b,
                     const OperandRange& range_b,
                     const UnitScales& scales_b,
-                    const AccumulationMode& aligned)
-      : AlignedPath(a, range_a, b, range_b, aligned, AlignedLanes::kDouble),
+                    const AccumulationMode& aligned,
+                    AlignedLanes lanes)
+      : AlignedPath(a, range_a, b, range_b, aligned, lanes),
         scales_a_(scales_a),
         scales_b_(scales_b),
         chunk_(static_cast<size_t>(aligned.chunk)) {}
 
-  // The panel of the aligned sum, then for each chunk the scales of the vectors.
+  // The panel of the aligned sum, then the scales as AlignedRun has them.
   size_t PanelSize(size_t width, size_t depth) const {
-    return Values(width, depth) + (Chunks(depth) * width * sizeof(float) + 63) / 64 * 64;
+    return Values(width, depth) + (2 * Chunks(depth) * width * sizeof(float) + 63) / 64 * 64;
   }
   void PackA(size_t first, size_t count, InnerRange range, uint8_t* panels) const {
     for (size_t s = 0; s < count; ++s) {
@@ -187,23 +188,20 @@ class ScaledAlignedPath : public AlignedPath {
   }
   void Multiply(
       const uint8_t* a, const uint8_t* b, size_t, size_t depth, size_t, State& state) const {
-    const auto* scale_a = reinterpret_cast<const float*>(a + Values(shape.rows, depth));
-    const auto* scale_b = reinterpret_cast<const float*>(b + Values(shape.cols, depth));
-    float inverse_a[kMaxTileRows], inverse_b[kMaxTileCols];
-    for (size_t k = 0; k < depth; k += chunk_) {
-      std::transform(scale_a, scale_a + shape.rows, inverse_a, Inverse);
-      std::transform(scale_b, scale_b + shape.cols, inverse_b, Inverse);
-      ScaleTile(inverse_a, inverse_b, state.acc);
-      AlignedMultiplyTile(
-          sums(), AlignedRun{a, b, depth, k, std::min(k + chunk_, depth)}, state.acc);
-      ScaleTile(scale_a, scale_b, state.acc);
-      scale_a += shape.rows;
-      scale_b += shape.cols;
-    }
+    const AlignedRun run{.a = a,
+                         .b = b,
+                         .panel_depth = depth,
+                         .begin = 0,
+                         .end = depth,
+                         .scales_a = Scales(a, shape.rows, depth),
+                         .scales_b = Scales(b, shape.cols, depth)};
+    AlignedMultiplyTile(sums(), run, state.acc);
   }
 
  private:
-  static float Inverse(float power) { return 1 / power; }
+  const float* Scales(const uint8_t* panel, size_t width, size_t depth) const {
+    return reinterpret_cast<const float*>(panel + Values(width, depth));
+  }
   size_t Chunks(size_t depth) const { return (depth + chunk_ - 1) / chunk_; }
   size_t Values(size_t width, size_t depth) const { return AlignedPath::PanelSize(width, depth); }
 
@@ -214,10 +212,12 @@ class ScaledAlignedPath : public AlignedPath {
                   uint8_t* panel) const {
     auto* to = reinterpret_cast<float*>(panel + Values(width, range.Size()));
     for (size_t k = range.begin; k < range.end; k += chunk_) {
-      for (size_t v = 0; v < width; ++v) {
+      for (size_t v = 0; v < width; ++v, ++to) {
         const float scale = scales.At(strip * width + v, k);
-        *to++ = scale == 0 ? 1 : scale;  // of no vector, or of one whose results are NaN
+        to[width] = scale == 0 ? 1 : scale;  // of no vector, or of one whose results are NaN
+        to[0] = 1 / to[width];
       }
+      to += width;
     }
   }
 

@@ -150,10 +150,11 @@ void AddAmxPowers(const uint32_t* a, const uint32_t* b, int32_t* sums);
 
 // How the products of a chunk are truncated and added.
 enum class AlignedLanes : uint8_t {
-  kFloat,       // by fused multiply-adds of float32
-  kFloatTiles,  // the same, and the largest exponents come from AMX
-  kInteger,     // as int32
-  kDouble,      // by fused multiply-adds of float64
+  kFloat,        // by fused multiply-adds of float32
+  kFloatTiles,   // the same, and the largest exponents come from AMX
+  kInteger,      // as int32
+  kDoubleBytes,  // by fused multiply-adds of float64
+  kDouble,       // the same, with fields of two bytes, for any exponents
 };
 
 struct AlignedSums {
@@ -164,10 +165,10 @@ struct AlignedSums {
   int low_exponent;  // the smallest exponent of a product
 };
 
-// The float lanes and the integer lanes take operands with exponents of this magnitude: no scale,
-// product or sum leaves float32's normal range, and an accumulator is zero or at least
-// 2^(-2 * 30 - 25).
+// All lanes but kDouble take operands with exponents of this magnitude: no scale, product or sum
+// leaves float32's normal range, and an accumulator is zero or at least 2^kLeastInWindow.
 inline constexpr int kAlignedWindow = 30;
+inline constexpr int kLeastInWindow = -2 * kAlignedWindow - 25;
 
 // An operand, as far as the choice of lanes depends on it.
 struct AlignedFactor {
@@ -182,8 +183,15 @@ std::optional<AlignedLanes> LanesForAligned(const AccumulationMode& mode,
                                             const AlignedFactor& a,
                                             const AlignedFactor& b);
 
-// Returns true if lanes kDouble do the mode.
-bool DoubleLanesServe(const AccumulationMode& mode, const AlignedFactor& a, const AlignedFactor& b);
+// Returns kDoubleBytes or kDouble, or nothing if neither does the mode.
+std::optional<AlignedLanes> DoubleLanesForAligned(const AccumulationMode& mode,
+                                                  const AlignedFactor& a,
+                                                  const AlignedFactor& b);
+
+// Returns true for kDoubleBytes and kDouble.
+constexpr bool AreOfFloat64(AlignedLanes lanes) {
+  return lanes == AlignedLanes::kDoubleBytes || lanes == AlignedLanes::kDouble;
+}
 
 // Returns the bytes of a panel of `width` vectors and `depth` positions.
 size_t AlignedPanelSize(const AlignedSums& sums, size_t width, size_t depth);
@@ -212,10 +220,14 @@ struct AlignedRun {
   const uint8_t* b;
   size_t panel_depth;
   size_t begin, end;
+  // For lanes of float64, or null: powers of two by which acc(r, c) is divided before each chunk and
+  // multiplied after it. For each chunk of a panel the inverses of its vectors, then the powers.
+  const float* scales_a = nullptr;
+  const float* scales_b = nullptr;
 };
 
 // Advances acc(r, c) by the products of the run in chunks; the last chunk may be shorter. Tiles have
-// the shape of Float64Tile() for double lanes, otherwise that of Float32Tile().
+// the shape of Float64Tile() for lanes of float64, otherwise that of Float32Tile().
 void AlignedMultiplyTile(const AlignedSums& sums, const AlignedRun& run, float* acc);
 
 }  // namespace numsim
