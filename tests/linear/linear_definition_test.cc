@@ -310,7 +310,16 @@ TEST(Linear, BlockScaledModesTakeTheScalesOfMx) {
 TEST(Linear, TheScaleRuleIsThatOfTheOptions) {
   for (const char* kind :
        {"switchback", "switchback-q", "llm-int8", "tensor-wise", "block", "mx"}) {
-    for (const char* rule : {"absmax", "pow2-floor", "pow2-ceil", "e8m0", "nvfp4"}) {
+    for (const char* rule : {"absmax",
+                             "pow2-floor",
+                             "pow2-ceil",
+                             "e8m0",
+                             "nvfp4",
+                             "e8m0-even",
+                             "e8m0-ulp",
+                             "e8m0-three-eighths",
+                             "e8m0-ceil",
+                             "e4m3"}) {
       SCOPED_TRACE(rule);
       LinearOptions options = Options(kind, "e4m3fn");
       options.scale_rule = rule;

@@ -257,9 +257,10 @@ TEST(Container, HoldsEveryValueOfItsOperandsOrIsRefused) {
   EXPECT_EQ(refusal("switchback", "e5m2", "fp16", ""), kNoError);
   EXPECT_EQ(refusal("tensor-wise", "bf16", "fp16", ""),
             "container: fp16 does not hold every value of bf16, an operand of the forward GEMM");
-  EXPECT_EQ(refusal("block", "e4m3fn", "bf16", "absmax"),
-            "container: scales of blocks enter the operands, so scale_rule must be pow2-floor, "
-            "pow2-ceil or e8m0, not absmax");
+  EXPECT_EQ(
+      refusal("block", "e4m3fn", "bf16", "absmax"),
+      "container: scales of blocks enter the operands, so scale_rule must give powers of two, "
+      "as pow2-floor, pow2-ceil and e8m0 do, not absmax");
   EXPECT_EQ(refusal("standard", "", "bf16", ""), "container: kind 'standard' has no such option");
   EXPECT_EQ(refusal("switchback", "", "fp32", ""),
             "container: format 'fp32' is not one of bf16, fp16");

@@ -109,7 +109,19 @@ def test_arrays_with_gaps_are_packed_on_the_device(rng):
 
 
 LAYOUTS = ["tensor", "row", "column", "block:16", "block:32", "block:7", "tile:16x16", "tile:5x3"]
-RULES = ["absmax", "pow2-floor", "pow2-ceil", "e8m0", "none", "nvfp4"]
+RULES = [
+    "absmax",
+    "pow2-floor",
+    "pow2-ceil",
+    "e8m0",
+    "none",
+    "nvfp4",
+    "e8m0-even",
+    "e8m0-ulp",
+    "e8m0-three-eighths",
+    "e8m0-ceil",
+    "e4m3",
+]
 
 
 @pytest.mark.parametrize("layout", LAYOUTS)

@@ -5,6 +5,7 @@
 
 #include <cmath>
 #include <limits>
+#include <utility>
 #include <vector>
 
 #include "numsim/formats/format_table.h"
@@ -35,7 +36,11 @@ TEST(QuantizeFloat64, EqualsTheFloat32CallWhereThatIsExact) {
   const std::vector<double> wide(narrow.begin(), narrow.end());
   for (const char* const format : {"e4m3fn", "e2m1fn", "int8", "fp16"}) {
     for (const char* const layout : {"tensor", "row", "column", "block:16", "tile:4x8"}) {
-      for (const ScaleRule rule : {ScaleRule::kNone, ScaleRule::kE8m0, ScaleRule::kPow2Floor}) {
+      for (const ScaleRule rule : {ScaleRule::kNone,
+                                   ScaleRule::kE8m0,
+                                   ScaleRule::kPow2Floor,
+                                   ScaleRule::kE8m0Even,
+                                   ScaleRule::kE8m0Ceil}) {
         QuantizeOptions options = Options(format, layout, rule);
         options.rounding = {RoundingMode::kStochastic, StochasticVariant::kB, 9};
         options.random = {{12, 3}, 5};
@@ -55,7 +60,8 @@ TEST(QuantizeFloat64, ScalesOfFloat32MaximaAreThoseOfTheFloat32Call) {
   std::vector<float> narrow(shape.Elements());
   FillNormal({.seed = 3, .stream = 2}, 0, narrow);
   const std::vector<double> wide(narrow.begin(), narrow.end());
-  for (const ScaleRule rule : {ScaleRule::kAbsmax, ScaleRule::kPow2Ceil, ScaleRule::kNvfp4}) {
+  for (const ScaleRule rule :
+       {ScaleRule::kAbsmax, ScaleRule::kPow2Ceil, ScaleRule::kNvfp4, ScaleRule::kE4m3}) {
     const QuantizeOptions options = Options("e2m1fn", "block:16", rule);
     const QuantizedMatrix a = Quantize(HostMatrix(std::span<const float>(narrow), shape), options);
     const QuantizedMatrix b = Quantize(HostMatrix(std::span<const double>(wide), shape), options);
@@ -91,6 +97,19 @@ TEST(QuantizeFloat64, ScalesComeFromTheExactMaximum) {
   EXPECT_EQ(scale(448 + 0x1p-30, ScaleRule::kPow2Ceil), 2.0f);
   EXPECT_EQ(scale(448 - 0x1p-30, ScaleRule::kPow2Ceil), 1.0f);
   EXPECT_EQ(scale(256 - 0x1p-30, ScaleRule::kE8m0), 0.5f);
+  // The ulp of e4m3fn is 16 from 128 on: half of it carries 248 over, all of it 240, 3/8 of it 250.
+  for (const auto& [rule, carries] : {std::pair(ScaleRule::kE8m0Even, 248.0),
+                                      std::pair(ScaleRule::kE8m0Ulp, 240.0),
+                                      std::pair(ScaleRule::kE8m0ThreeEighths, 250.0)}) {
+    EXPECT_EQ(scale(carries - 0x1p-30, rule), 0.5f) << ToString(rule);
+    EXPECT_EQ(scale(carries, rule), 1.0f) << ToString(rule);
+    EXPECT_EQ(scale(carries + 0x1p-30, rule), 1.0f) << ToString(rule);
+  }
+  EXPECT_EQ(scale(256 + 0x1p-30, ScaleRule::kE8m0Ceil), 2.0f);
+  EXPECT_EQ(scale(256 - 0x1p-30, ScaleRule::kE8m0Ceil), 1.0f);
+  // The quotient is rounded to float32 first, which is the middle of 1 and 1.125, a tie to 1.
+  EXPECT_EQ(scale(448 * (1.0625 + 0x1p-40), ScaleRule::kE4m3), 1.0f);
+  EXPECT_EQ(scale(448 * (1.0625 + 0x1p-20 + 0x1p-40), ScaleRule::kE4m3), 1.125f);
   // The quotient, not the quotient of the rounded maximum: 448 (1 + 2^-24) rounds to 448 (a tie).
   EXPECT_EQ(scale(448 * (1 + 0x1p-24 + 0x1p-50), ScaleRule::kAbsmax), 1 + 0x1p-23f);
   EXPECT_EQ(scale(1e-300, ScaleRule::kAbsmax), 0x1p-126f);
@@ -102,6 +121,8 @@ TEST(QuantizeFloat64, AScaleBeyondFloat32Throws) {
                                ScaleRule::kPow2Floor,
                                ScaleRule::kPow2Ceil,
                                ScaleRule::kE8m0,
+                               ScaleRule::kE8m0Even,
+                               ScaleRule::kE8m0Ceil,
                                ScaleRule::kNvfp4}) {
     const std::vector<double> in = {1e300, 1};
     std::vector<double> out(2);

@@ -44,7 +44,12 @@ constexpr ScaleRule kRules[] = {ScaleRule::kAbsmax,
                                 ScaleRule::kPow2Ceil,
                                 ScaleRule::kE8m0,
                                 ScaleRule::kNone,
-                                ScaleRule::kNvfp4};
+                                ScaleRule::kNvfp4,
+                                ScaleRule::kE8m0Even,
+                                ScaleRule::kE8m0Ulp,
+                                ScaleRule::kE8m0ThreeEighths,
+                                ScaleRule::kE8m0Ceil,
+                                ScaleRule::kE4m3};
 
 // A matrix whose rows differ: numbers about 2^(row mod 9), rows of zeros, of subnormals, of huge
 // numbers, of infinities and NaN alone; and single infinities and NaN.

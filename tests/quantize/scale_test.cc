@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <limits>
 #include <vector>
@@ -51,7 +52,7 @@ std::vector<float> Maxima(float m) {
 }
 
 TEST(MakeScale, OfZeroIsOneUnderEveryRule) {
-  for (const char* rule : {"absmax", "pow2-floor", "pow2-ceil", "e8m0", "none"}) {
+  for (const char* rule : {"absmax", "pow2-floor", "pow2-ceil", "e8m0", "none", "e8m0-ceil"}) {
     for (const FormatEntry& entry : FormatTable()) {
       const Scale scale = MakeScale(entry.spec, 0.0f, ParseScaleRule(rule));
       EXPECT_EQ(scale.scale, 1.0f) << entry.name << " " << rule;
@@ -148,9 +149,142 @@ TEST(MakeScale, E8m0TakesTheExponentsOfMaximumAndLargestValue) {
   EXPECT_EQ(scale(1.0f), 0.25f);
 }
 
+// The rules that round the maximum before its exponent is taken, with the part of an ulp that they add.
+struct BiasedRule {
+  const char* name;
+  double part;
+};
+constexpr BiasedRule kBiasedRules[] = {
+    {"e8m0", 0}, {"e8m0-three-eighths", 0.375}, {"e8m0-even", 0.5}, {"e8m0-ulp", 1}};
+
+// pytorch/ao: FP4 blocks with these maxima have these scales under EVEN and CEIL.
+TEST(MakeScale, E8m0RulesGiveTheScalesOfTorchaoForFp4) {
+  const FormatSpec e2m1 = Spec("e2m1fn");
+  const float maxima[] = {4.5f, 5.5f, 6.5f, 7.2f};
+  const auto scales = [&](const char* rule) {
+    std::vector<float> result;
+    for (const float a : maxima) result.push_back(MakeScale(e2m1, a, ParseScaleRule(rule)).scale);
+    return result;
+  };
+  EXPECT_EQ(scales("e8m0"), (std::vector<float>{1, 1, 1, 1}));
+  EXPECT_EQ(scales("e8m0-even"), (std::vector<float>{1, 1, 1, 2}));
+  EXPECT_EQ(scales("e8m0-ulp"), (std::vector<float>{1, 1, 2, 2}));
+  EXPECT_EQ(scales("e8m0-three-eighths"), (std::vector<float>{1, 1, 1, 1}));
+  EXPECT_EQ(scales("e8m0-ceil"), (std::vector<float>{2, 2, 2, 2}));
+  EXPECT_EQ(scales("pow2-ceil"), (std::vector<float>{1, 1, 2, 2}));
+  // 7.25 = 4 (2 - 3/16): the first maximum that three eighths of an ulp of 0.5 carry over.
+  EXPECT_EQ(MakeScale(e2m1, 7.25f, ScaleRule::kE8m0ThreeEighths).scale, 2);
+  EXPECT_EQ(MakeScale(e2m1, Down(7.25f), ScaleRule::kE8m0ThreeEighths).scale, 1);
+}
+
+// Every significand of float32 (2^23) at the exponent 0 and every exponent at the edges: the scale is
+// that of a sum in float64, which holds it exactly.
+TEST(MakeScale, BiasedE8m0IsTheExponentOfTheIncreasedMaximum) {
+  for (const char* format : {"e2m1fn", "e2m3fn", "e3m2fn", "e4m3fn", "e5m2", "int8", "bf16"}) {
+    const FormatSpec spec = Spec(format);
+    for (const BiasedRule& rule : kBiasedRules) {
+      const ScaleFactory maker(spec, ParseScaleRule(rule.name));
+      const double bias = rule.part * std::ldexp(1.0, -spec.mantissa_bits);
+      for (uint32_t bits = 0; bits < 1u << 23; bits += bits % 4096 < 3 ? 1 : 61) {
+        const float a = std::bit_cast<float>(0x3F800000u | bits);
+        const int expected = (a + bias >= 2 ? 1 : 0) - spec.MaxExponent();
+        ASSERT_EQ(maker(a).scale, std::ldexp(1.0f, expected))
+            << format << " " << rule.name << " " << a;
+      }
+      for (int e = -126; e < 128; ++e) {
+        for (const float at : {1.0f, Down(2.0f), static_cast<float>(2 - bias), 1.5f}) {
+          for (const float a : {Down(at), at, Up(at)}) {
+            if (a >= 2 || a < 1) continue;
+            const int exponent = e + (a + bias >= 2 ? 1 : 0) - spec.MaxExponent();
+            const float expected = std::ldexp(1.0f, std::clamp(exponent, -127, 127));
+            const Scale scale = maker(std::ldexp(a, e));
+            ASSERT_EQ(scale.scale, expected) << format << " " << rule.name << " " << a << " " << e;
+            ASSERT_EQ(static_cast<double>(scale.scale) * scale.inv_scale, 1);
+          }
+        }
+      }
+    }
+  }
+}
+
+// torchao adds an integer to the bits of the maximum.
+TEST(MakeScale, EvenIsTorchaosIntegerRule) {
+  for (const char* format : {"e2m1fn", "e2m3fn", "e3m2fn", "e4m3fn", "e5m2"}) {
+    const FormatSpec spec = Spec(format);
+    for (uint32_t bits = 0; bits < 0x7F800000u; bits += 10007) {
+      const uint32_t rounded = bits + (1u << (22 - spec.mantissa_bits));
+      const int exponent = static_cast<int>(rounded >> 23) - 127 - spec.MaxExponent();
+      const float a = std::bit_cast<float>(bits);
+      if (a == 0) continue;
+      ASSERT_EQ(MakeScale(spec, a, ScaleRule::kE8m0Even).scale,
+                std::ldexp(1.0f, std::clamp(exponent, -127, 127)))
+          << format << " " << a;
+    }
+  }
+}
+
+// Every significand of float32: RCEIL of torchao and TransformerEngine multiplies the maximum by the
+// rounded inverse of the largest value, rounds to float32 and takes the next power of two.
+TEST(MakeScale, Pow2CeilIsRceilOfMxFormats) {
+  for (const char* format : {"e2m1fn", "e2m3fn", "e3m2fn", "e4m3fn", "e5m2"}) {
+    const ScaleFactory maker(Spec(format), ScaleRule::kPow2Ceil);
+    const float inverse = static_cast<float>(1.0 / static_cast<double>(MaxFinite(Spec(format))));
+    size_t different = 0;
+    for (uint32_t bits = 0x3F800000u; bits < 0x40000000u; ++bits) {
+      const float a = std::bit_cast<float>(bits);
+      const uint32_t scaled = std::bit_cast<uint32_t>(a * inverse);
+      const uint32_t up = (scaled >> 23) + ((scaled & 0x7FFFFFu) != 0 ? 1 : 0);
+      different += maker(a).scale == std::bit_cast<float>(up << 23) ? 0 : 1;
+    }
+    EXPECT_EQ(different, 0u) << format;
+  }
+}
+
+TEST(MakeScale, E8m0CeilRoundsTheMaximumUpToAPowerOfTwo) {
+  for (const FormatEntry& entry : FormatTable()) {
+    const int emax = entry.spec.MaxExponent();
+    for (int e = -100; e <= 100; ++e) {
+      const float power = std::ldexp(1.0f, e);
+      const auto scale = [&](float a) {
+        return ExponentOf(MakeScale(entry.spec, a, ScaleRule::kE8m0Ceil).scale);
+      };
+      if (std::abs(e - emax) > 120) continue;
+      EXPECT_EQ(scale(power), e - emax) << entry.name;
+      EXPECT_EQ(scale(Up(power)), e + 1 - emax) << entry.name;
+      EXPECT_EQ(scale(Down(2 * power)), e + 1 - emax) << entry.name;
+    }
+  }
+}
+
+// All 2^31 quotients cannot be tried; every midpoint of two numbers of e4m3fn, and what is beside it,
+// can.
+TEST(MakeScale, E4m3IsTheQuotientRoundedToE4m3) {
+  const FormatSpec e2m1 = Spec("e2m1fn"), e4m3 = Spec("e4m3fn");
+  const auto expect = [&](float a) {
+    const float quotient = a / 6;
+    const float expected = Decode(e4m3, Encode(e4m3, quotient, {}, Overflow::kSaturate));
+    const Scale scale = MakeScale(e2m1, a, ScaleRule::kE4m3);
+    ASSERT_EQ(scale.scale, expected) << a;
+    ASSERT_EQ(scale.inv_scale, expected == 0 ? 0 : 1 / expected) << a;
+  };
+  for (uint32_t code = 0; code < 0x7E; ++code) {
+    const float low = Decode(e4m3, code), high = Decode(e4m3, code + 1);
+    for (const float s : {low, (low + high) / 2, high}) {
+      for (const float a : {Down(6 * s), 6 * s, Up(6 * s)}) expect(a);
+    }
+  }
+  for (const float a : {0.0f, kSmallest, kSmallestNormal, 448.0f * 6, 464.0f * 6, kLargest})
+    expect(a);
+  EXPECT_EQ(MakeScale(e2m1, 0, ScaleRule::kE4m3).scale, 0);
+  EXPECT_EQ(MakeScale(e2m1, 3, ScaleRule::kE4m3).scale, 0.5f);
+}
+
 TEST(MakeScale, E8m0StopsAtItsOwnSmallestAndLargestExponent) {
   for (const char* name : {"e2m1fn", "e4m3fn", "e5m2", "int8"}) {
     for (float tiny : {kSmallest, 0x1p-140f, 0x1p-127f, 0x1p-126f}) {
+      for (const BiasedRule& rule : kBiasedRules) {
+        EXPECT_EQ(MakeScale(Spec(name), tiny, ParseScaleRule(rule.name)).scale, 0x1p-127f) << name;
+      }
       EXPECT_EQ(MakeScale(Spec(name), tiny, ScaleRule::kE8m0).scale, 0x1p-127f) << name;
       EXPECT_EQ(MakeScale(Spec(name), tiny, ScaleRule::kE8m0).inv_scale, 0x1p127f) << name;
     }
@@ -172,7 +306,8 @@ TEST(MakeScale, AbsmaxStaysFiniteWhereTheLargestValueIsBelowOne) {
 
 TEST(MakeScale, TheTiniestAndTheHugestMaximaGiveFiniteInverses) {
   for (const FormatEntry& entry : FormatTable()) {
-    for (const char* rule : {"absmax", "pow2-floor", "pow2-ceil", "e8m0"}) {
+    for (const char* rule :
+         {"absmax", "pow2-floor", "pow2-ceil", "e8m0", "e8m0-even", "e8m0-ceil"}) {
       for (float a : {kSmallest,
                       3 * kSmallest,
                       Down(kSmallestNormal),
@@ -207,11 +342,22 @@ TEST(MakeScale, BelowTheBoundTheMaximumCountsAsTheBound) {
 }
 
 TEST(ScaleRule, NamesParseBackAndOthersAreRefusedWithTheList) {
-  for (const char* text : {"absmax", "pow2-floor", "pow2-ceil", "e8m0", "none", "nvfp4"}) {
+  for (const char* text : {"absmax",
+                           "pow2-floor",
+                           "pow2-ceil",
+                           "e8m0",
+                           "none",
+                           "nvfp4",
+                           "e8m0-even",
+                           "e8m0-ulp",
+                           "e8m0-three-eighths",
+                           "e8m0-ceil",
+                           "e4m3"}) {
     EXPECT_EQ(ToString(ParseScaleRule(text)), text);
   }
   EXPECT_EQ(ErrorOf([] { ParseScaleRule("mean"); }),
-            "scale rule 'mean' is not one of absmax, pow2-floor, pow2-ceil, e8m0, none, nvfp4");
+            "scale rule 'mean' is not one of absmax, pow2-floor, pow2-ceil, e8m0, none, nvfp4, "
+            "e8m0-even, e8m0-ulp, e8m0-three-eighths, e8m0-ceil, e4m3");
 }
 
 }  // namespace

@@ -143,13 +143,16 @@ class Quantized:
         """The scales of the groups in the format of their storage, in the shape of `scales`.
 
         Under rule "nvfp4" codes of e4m3fn; with `tensor_scale` and `codes` they are the matrix in
-        NVFP4. Under "e8m0", and other rules whose scales are powers of two, codes of e8m0fnu, as in
-        MX. Scales of other rules are float32 numbers and have no codes.
+        NVFP4. Under "e4m3" codes of e4m3fn, too. Under "e8m0", and other rules whose scales are
+        powers of two, codes of e8m0fnu, as in MX. Scales of other rules are float32 numbers and
+        have no codes.
         """
         scales, tensor_scale = self._arrays.scales, self._arrays.tensor_scale
         _, rule = self._scaling
         if rule in _POWERS_OF_TWO:
             return self._in_grid(encode(scales, "e8m0fnu"))
+        if rule == "e4m3":
+            return self._in_grid(encode(scales, "e4m3fn"))
         if tensor_scale is None:
             raise ValueError(
                 f"scale_codes: the scales of rule {rule} are float32 numbers; see `scales`"
@@ -231,7 +234,15 @@ class Quantized:
 
 
 # Rules whose scales are numbers of e8m0fnu.
-_POWERS_OF_TWO = ("e8m0", "pow2-floor", "pow2-ceil")
+_POWERS_OF_TWO = (
+    "e8m0",
+    "e8m0-even",
+    "e8m0-ulp",
+    "e8m0-three-eighths",
+    "e8m0-ceil",
+    "pow2-floor",
+    "pow2-ceil",
+)
 
 # Scales that float32 holds as normal numbers, and whose inverse does too.
 _LEAST_SCALE, _LARGEST_SCALE = 2.0**-126, 2.0**126
@@ -266,8 +277,10 @@ def quantize(
     format    of the codes, at most 16 bits
     scaling   LAYOUT or LAYOUT/RULE. LAYOUT is "tensor", "row", "column", "block:N" (N elements of a
               row) or "tile:RxC"; RULE is "absmax" (default), "pow2-floor", "pow2-ceil", "e8m0" (the
-              shared scale of an MX block), "none" (scale 1) or "nvfp4" (e4m3fn per group under a
-              scale of the tensor). "block:32/e8m0" is MX, "block:16/nvfp4" with e2m1fn NVFP4.
+              shared scale of an MX block), "e8m0-even", "e8m0-ulp", "e8m0-three-eighths",
+              "e8m0-ceil" (the same, rounded otherwise; docs/mx.md), "e4m3" (e4m3fn per group),
+              "none" (scale 1) or "nvfp4" (e4m3fn per group under a scale of the tensor).
+              "block:32/e8m0" is MX, "block:16/nvfp4" with e2m1fn NVFP4.
               Or a `Delayed`.
     scale     a number: the given scale of the whole tensor, instead of `scaling`, rounded once to
               float32 (`Quantized.scale`); 2^-126 to 2^126

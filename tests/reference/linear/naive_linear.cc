@@ -79,13 +79,27 @@ float TensorScale(float tensor, float m) {
 // The scale of elements whose largest finite magnitude is a, for a format whose largest value is m,
 // as numsim/quantize/scale.h defines the rules; of magnitudes that need no clamping. `tensor` is
 // the largest finite magnitude of the tensor.
-Scale ScaleOf(float a, float tensor, float m, ScaleRule rule) {
+Scale ScaleOf(float a, float tensor, float m, int mantissa_bits, ScaleRule rule) {
   if (rule == ScaleRule::kNvfp4) return TwoLevelScale(a, tensor, m);
+  if (rule == ScaleRule::kE4m3) {
+    const float s = oracle::RoundFloat32(oracle::GridOf("e4m3fn"), a / m, Saturating({}), 0);
+    return {s, s == 0 ? 0 : 1 / s};
+  }
   if (a == 0 || rule == ScaleRule::kNone) return {};
   if (rule == ScaleRule::kAbsmax) return {a / m, m / a};
   int e = FloorExponent(a, m);
   if (rule == ScaleRule::kPow2Ceil && std::ldexp(static_cast<double>(m), e) < a) ++e;
-  if (rule == ScaleRule::kE8m0) e = FloorExponent(a, 1) - FloorExponent(m, 1);
+  if (rule >= ScaleRule::kE8m0 && rule != ScaleRule::kPow2Ceil) {
+    // Part of an ulp by which the rule increases a.
+    const double part = rule == ScaleRule::kE8m0Even           ? 0.5
+                        : rule == ScaleRule::kE8m0Ulp          ? 1
+                        : rule == ScaleRule::kE8m0ThreeEighths ? 0.375
+                                                               : 0;
+    const double ulp = std::ldexp(1.0, FloorExponent(a, 1) - mantissa_bits);
+    e = FloorExponent(a + part * ulp, 1) - FloorExponent(m, 1);
+    const bool power = std::ldexp(1.0, FloorExponent(a, 1)) == a;
+    if (rule == ScaleRule::kE8m0Ceil && !power) ++e;
+  }
   return {std::ldexp(1.0f, e), std::ldexp(1.0f, -e)};
 }
 
@@ -235,7 +249,8 @@ Operand Quantised(const Matrix& in, const Quantiser& q) {
   for (const auto& [group, a] : absmax) tensor = std::max(tensor, a);
   std::map<std::pair<size_t, size_t>, Scale> scales;
   for (const auto& [group, a] : absmax) {
-    scales[group] = q.given ? *q.given : ScaleOf(a, tensor, largest, q.rule);
+    const int bits = oracle::FindFormat(q.format).mantissa_bits;
+    scales[group] = q.given ? *q.given : ScaleOf(a, tensor, largest, bits, q.rule);
   }
   Operand out{q.format, in, in};
   if (q.rule == ScaleRule::kNvfp4) out.tensor = TensorScale(tensor, largest);

@@ -63,11 +63,11 @@ void CheckContainer(LinearGemm product, const GemmRecipe& made) {
                              operand->format.name,
                              ToString(product));
     }
-    if (operand->layout.block != 0 && !IsPowerOfTwoRule(operand->scale_rule)) {
+    if (operand->layout.block != 0 && !GivesPowersOfTwo(operand->scale_rule)) {
       throw KeyError::Format(
           "container",
-          "scales of blocks enter the operands, so scale_rule must be pow2-floor, "
-          "pow2-ceil or e8m0, not {}",
+          "scales of blocks enter the operands, so scale_rule must give powers of two, as "
+          "pow2-floor, pow2-ceil and e8m0 do, not {}",
           ToString(operand->scale_rule));
     }
   }
@@ -82,7 +82,7 @@ void CheckBlockScaled(LinearGemm product, const GemmRecipe& made) {
         "accumulate", "{} takes operands of its own formats, no container", name);
   }
   const AccumulationModeRow* const row = FindAccumulationMode(name);
-  const bool two_levels = mode.format != kE8M0fnu;
+  const bool e4m3 = mode.format != kE8M0fnu;
   for (const OperandRecipe* operand : {&made.a, &made.b}) {
     if (row != nullptr && !IsFor(*row, operand->format.spec)) {
       throw KeyError::Format("accumulate",
@@ -93,7 +93,7 @@ void CheckBlockScaled(LinearGemm product, const GemmRecipe& made) {
                              ToString(product));
     }
     const ScaleRule rule = operand->scale_rule;
-    if (two_levels ? !TakesTensorMaximum(rule) : !IsPowerOfTwoRule(rule)) {
+    if (e4m3 == GivesPowersOfTwo(rule) || rule == ScaleRule::kAbsmax) {
       throw KeyError::Format("accumulate",
                              "{} takes scales of {}, which the scale rule {} does not give",
                              name,

@@ -11,12 +11,20 @@ constexpr Keyword<ScaleRule> kRules[] = {{"absmax", ScaleRule::kAbsmax},
                                          {"pow2-ceil", ScaleRule::kPow2Ceil},
                                          {"e8m0", ScaleRule::kE8m0},
                                          {"none", ScaleRule::kNone},
-                                         {"nvfp4", ScaleRule::kNvfp4}};
+                                         {"nvfp4", ScaleRule::kNvfp4},
+                                         {"e8m0-even", ScaleRule::kE8m0Even},
+                                         {"e8m0-ulp", ScaleRule::kE8m0Ulp},
+                                         {"e8m0-three-eighths", ScaleRule::kE8m0ThreeEighths},
+                                         {"e8m0-ceil", ScaleRule::kE8m0Ceil},
+                                         {"e4m3", ScaleRule::kE4m3}};
 
 }  // namespace
 
 ScaleFactory::ScaleFactory(const FormatSpec& format, ScaleRule rule) noexcept
-    : rule_(rule), max_(MaxFinite(format)), max_exponent_(format.MaxExponent()) {}
+    : rule_(rule),
+      max_(MaxFinite(format)),
+      max_exponent_(format.MaxExponent()),
+      mantissa_bits_(format.mantissa_bits) {}
 
 Scale MakeScale(const FormatSpec& format, float absmax, ScaleRule rule) noexcept {
   return ScaleFactory(format, rule)(absmax);

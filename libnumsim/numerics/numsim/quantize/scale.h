@@ -38,7 +38,42 @@ enum class ScaleRule : uint8_t {
   // A quotient beyond float32 becomes its largest value. S = 0 gives scale = inv_scale = 0: such a
   // group becomes zeros.
   kNvfp4,
+  // As kE8m0, but A is first increased by a part of its ulp in the format: with m the mantissa bits of
+  // the format and e = floor(log2 A),
+  //   scale = 2^(floor(log2(A + p * 2^(e - m))) - emax)
+  // kE8m0Even: p = 1/2, as if A was rounded to the format (EVEN of [torchao], even_round of [Quark]).
+  // kE8m0Ulp: p = 1; kE8m0ThreeEighths: p = 3/8 (modes 1 and 2 of MXFP4 of [Primus-Turbo], whose
+  // default is p = 1/2).
+  kE8m0Even,
+  kE8m0Ulp,
+  kE8m0ThreeEighths,
+  // scale = 2^(ceil(log2 A) - emax), clamped as under kE8m0 (CEIL of [torchao]). Nothing saturates in
+  // formats whose M is at least 2^emax, and blocks lose up to one binade more than under kPow2Ceil.
+  kE8m0Ceil,
+  // One level of scales of e4m3fn: scale = A / M rounded to float32 and then to e4m3fn (nearest even,
+  // saturating), inv_scale = 1 / scale. scale = 0 gives inv_scale = 0: such a group becomes zeros.
+  kE4m3,
 };
+
+// Returns whether every scale is a power of two, a number of e8m0fnu. kNone's scale is 1.
+NUMSIM_HOST_DEVICE constexpr bool GivesPowersOfTwo(ScaleRule rule) {
+  switch (rule) {
+    case ScaleRule::kPow2Floor:
+    case ScaleRule::kPow2Ceil:
+    case ScaleRule::kE8m0:
+    case ScaleRule::kNone:
+    case ScaleRule::kE8m0Even:
+    case ScaleRule::kE8m0Ulp:
+    case ScaleRule::kE8m0ThreeEighths:
+    case ScaleRule::kE8m0Ceil:
+      return true;
+    case ScaleRule::kAbsmax:
+    case ScaleRule::kNvfp4:
+    case ScaleRule::kE4m3:
+      break;
+  }
+  return false;
+}
 
 // Returns whether scales follow from the absolute maximum of the tensor, too.
 NUMSIM_HOST_DEVICE constexpr bool TakesTensorMaximum(ScaleRule rule) {
@@ -52,10 +87,10 @@ struct Scale {
 
 // Returns the scale of elements whose absolute maximum over finite elements is `absmax`. Requires
 // absmax finite and >= 0. absmax == 0 gives scale 1. If absmax / M is below 2^-126, absmax is
-// replaced by M * 2^-126, so that inv_scale is finite. Only kE8m0 goes down to 2^-127, which is
-// exact in float32 as a subnormal. Scales are finite: a power of two is at most 2^127, also under
-// kPow2Ceil, and absmax / M is limited to float32's largest value. Under kNvfp4 the group is the
-// whole tensor, and only what its comment says holds.
+// replaced by M * 2^-126, so that inv_scale is finite. Only the rules kE8m0 to kE8m0Ceil go down to
+// 2^-127, which is exact in float32 as a subnormal. Scales are finite: a power of two is at most
+// 2^127, also under kPow2Ceil, and absmax / M is limited to float32's largest value. Under kNvfp4 the
+// group is the whole tensor. Under kNvfp4 and kE4m3 only what their comments say holds.
 Scale MakeScale(const FormatSpec& format, float absmax, ScaleRule rule) noexcept;
 
 // MakeScale for many maxima: the constants of the format are computed once. The call operator also
@@ -129,8 +164,21 @@ class ScaleFactory {
   }
 
   ScaleRule rule_;
+  // Returns floor(log2 A) - emax, with A increased by `eighths` eighths of its ulp in the format.
+  NUMSIM_HOST_DEVICE int Biased(float absmax, uint32_t eighths) const noexcept {
+    const Normalised a = Normalise(absmax);
+    const uint32_t bias = (eighths << 20) >> mantissa_bits_;
+    return a.exponent + (a.significand + bias >= 0x1000000u ? 1 : 0) - max_exponent_;
+  }
+  NUMSIM_HOST_DEVICE Scale OneLevel(float absmax) const noexcept {
+    const float scale = RoundToE4m3(absmax / max_);
+    if (scale == 0) return {0, 0};
+    return {scale, 1 / scale};
+  }
+
   float max_;
   int max_exponent_;
+  int mantissa_bits_;
   float encode_ = 0;  // of the tensor, or 0: not known
 };
 
@@ -138,6 +186,7 @@ NUMSIM_HOST_DEVICE inline Scale ScaleFactory::operator()(float absmax) const noe
   if (rule_ == ScaleRule::kNvfp4) {
     return encode_ == 0 ? ForTensor(absmax).TwoLevels(absmax) : TwoLevels(absmax);
   }
+  if (rule_ == ScaleRule::kE4m3) return OneLevel(absmax);
   if (absmax == 0 || rule_ == ScaleRule::kNone) return {};
   // For a format with M < 1, M * 2^-126 may be subnormal. float32 holds it exactly enough.
   const float least = max_ * 0x1p-126f;
@@ -152,15 +201,27 @@ NUMSIM_HOST_DEVICE inline Scale ScaleFactory::operator()(float absmax) const noe
       return PowerOfTwo(FloorLog2Ratio(bounded, max_) + (IsPowerOfTwoRatio(bounded, max_) ? 0 : 1));
     case ScaleRule::kE8m0:
       return PowerOfTwo(Normalise(absmax).exponent - max_exponent_);
+    case ScaleRule::kE8m0Even:
+      return PowerOfTwo(Biased(absmax, 4));
+    case ScaleRule::kE8m0Ulp:
+      return PowerOfTwo(Biased(absmax, 8));
+    case ScaleRule::kE8m0ThreeEighths:
+      return PowerOfTwo(Biased(absmax, 3));
+    case ScaleRule::kE8m0Ceil: {
+      const Normalised a = Normalise(absmax);
+      return PowerOfTwo(a.exponent + (a.significand == 0x800000u ? 0 : 1) - max_exponent_);
+    }
     case ScaleRule::kNone:
     case ScaleRule::kNvfp4:
+    case ScaleRule::kE4m3:
       break;
   }
   return {};
 }
 
-// Converts between a rule and its name: absmax, pow2-floor, pow2-ceil, e8m0, none, nvfp4. Parsing
-// throws Error, listing the names, for any other text.
+// Converts between a rule and its name: absmax, pow2-floor, pow2-ceil, e8m0, none, nvfp4, e8m0-even,
+// e8m0-ulp, e8m0-three-eighths, e8m0-ceil, e4m3. Parsing throws Error, listing the names, for any other
+// text.
 std::string_view ToString(ScaleRule rule);
 ScaleRule ParseScaleRule(std::string_view text);
 // Returns the names, separated by ", ".

@@ -55,14 +55,9 @@ bool ContainerHolds(const FormatSpec& container, const FormatSpec& format) {
          MaxFinite(container) >= MaxFinite(format);
 }
 
-bool IsPowerOfTwoRule(ScaleRule rule) {
-  return rule == ScaleRule::kPow2Floor || rule == ScaleRule::kPow2Ceil ||
-         rule == ScaleRule::kE8m0 || rule == ScaleRule::kNone;
-}
-
 bool FitsContainer(const OperandRecipe& operand, const FormatSpec& container) {
   return ContainerHolds(container, operand.format.spec) &&
-         (operand.layout.block == 0 || IsPowerOfTwoRule(operand.scale_rule));
+         (operand.layout.block == 0 || GivesPowersOfTwo(operand.scale_rule));
 }
 
 std::span<const LinearKindRow> LinearKindRows() { return kRows; }

@@ -35,9 +35,6 @@ struct LinearKindRow {
 // Returns true if `container` has every finite value of `format`.
 bool ContainerHolds(const FormatSpec& container, const FormatSpec& format);
 
-// Returns true if the scales of the rule are powers of two.
-bool IsPowerOfTwoRule(ScaleRule rule);
-
 // Returns true if an operand may enter its GEMM as values of that format: it holds them all, and
 // scales of blocks, which enter too, are powers of two.
 bool FitsContainer(const OperandRecipe& operand, const FormatSpec& container);

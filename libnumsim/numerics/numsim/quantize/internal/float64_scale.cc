@@ -60,15 +60,23 @@ float Encode(const FormatSpec& format, ScaleRule rule, double absmax) {
   return std::min(encode, std::numeric_limits<float>::max());
 }
 
+float RoundedToE4m3(float x) {
+  static const EncodePlan plan = MakeEncodePlan(kE4M3fn, {}, Overflow::kSaturate);
+  const Unrounded exact = ExactFloat64(std::bit_cast<uint64_t>(static_cast<double>(x)));
+  return Decode(kE4M3fn, EncodeUnrounded(plan, exact).code);
+}
+
+Scale OneLevel(double absmax, double max) {
+  const float scale = RoundedToE4m3(Quotient(absmax, max));
+  return scale == 0 ? Scale{0, 0} : Scale{scale, 1 / scale};
+}
+
 Scale TwoLevels(const FormatSpec& format, ScaleRule rule, Float64Maxima absmax) {
   const float encode = Encode(format, rule, absmax.tensor);
   const float ratio = Quotient(absmax.group, static_cast<double>(MaxFinite(format)));
   if (std::isinf(ratio)) RefuseScale(format, rule, absmax.group);
   const float share = ratio * encode;
-  static const EncodePlan plan = MakeEncodePlan(kE4M3fn, {}, Overflow::kSaturate);
-  const uint32_t code =
-      EncodeUnrounded(plan, ExactFloat64(std::bit_cast<uint64_t>(static_cast<double>(share)))).code;
-  const float scale = Decode(kE4M3fn, code) * (1 / encode);
+  const float scale = RoundedToE4m3(share) * (1 / encode);
   if (scale == 0) return {0, 0};
   return {scale, std::min(1 / scale, std::numeric_limits<float>::max())};
 }
@@ -77,7 +85,7 @@ Scale TwoLevels(const FormatSpec& format, ScaleRule rule, Float64Maxima absmax) 
 
 Scale ScaleOfFloat64(const FormatSpec& format, ScaleRule rule, Float64Maxima absmax) {
   if (rule == ScaleRule::kNone || absmax.group == 0) {
-    if (!TakesTensorMaximum(rule)) return {};
+    if (!TakesTensorMaximum(rule) && rule != ScaleRule::kE4m3) return {};
     return {0, 0};
   }
   const bool two_levels = TakesTensorMaximum(rule);
@@ -107,6 +115,23 @@ Scale ScaleOfFloat64(const FormatSpec& format, ScaleRule rule, Float64Maxima abs
     case ScaleRule::kE8m0:
       return PowerOfTwo(
           format, rule, absmax.group, std::ilogb(absmax.group) - format.MaxExponent());
+    case ScaleRule::kE8m0Even:
+    case ScaleRule::kE8m0Ulp:
+    case ScaleRule::kE8m0ThreeEighths: {
+      const double eighths = rule == ScaleRule::kE8m0Even ? 4 : rule == ScaleRule::kE8m0Ulp ? 8 : 3;
+      const int e = std::ilogb(absmax.group);
+      // The sum with the part of an ulp reaches the next binade; the subtraction is exact.
+      const double carries = 2 - std::ldexp(eighths / 8, -format.mantissa_bits);
+      const bool carry = std::ldexp(absmax.group, -e) >= carries;
+      return PowerOfTwo(format, rule, absmax.group, e + (carry ? 1 : 0) - format.MaxExponent());
+    }
+    case ScaleRule::kE8m0Ceil: {
+      const int e = std::ilogb(absmax.group);
+      const bool power = std::ldexp(absmax.group, -e) == 1;
+      return PowerOfTwo(format, rule, absmax.group, e + (power ? 0 : 1) - format.MaxExponent());
+    }
+    case ScaleRule::kE4m3:
+      return OneLevel(absmax.group, max);
     case ScaleRule::kNone:
     case ScaleRule::kNvfp4:
       break;  // handled above
