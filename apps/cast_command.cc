@@ -14,6 +14,7 @@
 #include "numsim/base/error.h"
 #include "numsim/base/parallel.h"
 #include "numsim/cast/cast.h"
+#include "numsim/formats/format_names.h"
 #include "numsim/formats/format_table.h"
 #include "numsim/io/tensor_file.h"
 #include "numsim/profiles/profile.h"
@@ -111,7 +112,29 @@ void CheckOptions(const CastOptions& options, const Format& format) {
   if (!options.profile.empty()) ProfileTargets(options.profile, SourceType::kFloat32);
 }
 
-int Cast(const CastOptions& options) {
+// Returns the options with what a word for a format with scales, such as "mxfp4", stands for. Throws
+// Error if scales are not written, or if other scales are asked for.
+CastOptions WithoutWord(CastOptions options) {
+  const ScaledFormat* const word = FindScaledFormat(options.format);
+  if (word == nullptr) return options;
+  if (!options.scales.Given()) {
+    throw Error::Format("--format {}: a format with scales; --scales-out FILE is missing",
+                        options.format);
+  }
+  const auto set = [&](const char* option, std::string& value, const std::string& meant) {
+    if (options.sub->count(option) != 0 && value != meant) {
+      throw Error::Format("{} {}: {} is {}", option, value, options.format, meant);
+    }
+    value = meant;
+  };
+  set("--granularity", options.scales.granularity, fmt::format("block:{}", word->block));
+  set("--scale", options.scales.rule, std::string(word->rule));
+  options.format = word->elements;
+  return options;
+}
+
+int Cast(const CastOptions& given) {
+  const CastOptions options = WithoutWord(given);
   const Format format = ParseFormat(options.format);
   CheckOptions(options, format);
   NamedArray in = ReadTensor(options.in);

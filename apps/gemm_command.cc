@@ -13,6 +13,7 @@
 #include "apps/tensor_argument.h"
 #include "numsim/arith/accumulation_mode.h"
 #include "numsim/cast/cast.h"
+#include "numsim/formats/format_names.h"
 #include "numsim/gemm/epilogue.h"
 #include "numsim/gemm/product_difference.h"
 #include "numsim/io/array.h"
@@ -217,7 +218,27 @@ size_t ProductsOfASum(const GemmFactor& a, const GemmFactor& b) {
   return products;
 }
 
-int RunGemm(const GemmOptions& options) {
+// Returns the options with what words for formats with scales, such as "mxfp4", stand for: the elements,
+// and the segment unless the user gives it or the granularity.
+GemmOptions WithoutWords(GemmOptions options) {
+  const bool free = options.segment == 0;
+  for (std::string* const format : {&options.format, &options.format_b}) {
+    const ScaledFormat* const word = FindScaledFormat(*format);
+    if (word == nullptr) continue;
+    const auto block = static_cast<size_t>(word->block);
+    const bool has_scales = !options.scale_a.empty() || !options.scale_b.empty();
+    const bool granular = !options.granularity_a.empty() || !options.granularity_b.empty();
+    if (free && options.segment != 0 && options.segment != block) {
+      throw Error::Format("--format-b {}: its blocks are not those of --format", *format);
+    }
+    if (free && has_scales && !granular) options.segment = block;
+    *format = word->elements;
+  }
+  return options;
+}
+
+int RunGemm(const GemmOptions& given) {
+  const GemmOptions options = WithoutWords(given);
   if (options.out.empty() && options.mine.empty()) {
     throw Error("OUT is missing; it may be left out only with --compare");
   }

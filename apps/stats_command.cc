@@ -13,6 +13,7 @@
 #include "apps/stats_table.h"
 #include "numsim/base/printable.h"
 #include "numsim/base/split_list.h"
+#include "numsim/formats/format_names.h"
 #include "numsim/formats/format_table.h"
 #include "numsim/io/csv.h"
 #include "numsim/io/tensor_file.h"
@@ -45,6 +46,7 @@ std::vector<ScaleLayout> ParseLayouts(const std::string& list) {
 // The formats, layouts and other choices of a run.
 struct Task {
   std::vector<Format> formats;
+  std::vector<const ScaledFormat*> words;  // formats with scales of their own
   std::vector<ScaleLayout> layouts;
   QuantizeOptions quantize;
   bool usual = false;  // the scale rule of each format
@@ -52,7 +54,8 @@ struct Task {
   std::optional<Format> from;  // of codes whose type does not name their format
 };
 
-// Adds the rows of one tensor, whose elements are `values`: for each granularity, a row per format.
+// Adds the rows of one tensor, whose elements are `values`: for each granularity, a row per format, and
+// a row per word for a format with scales.
 template <typename Value>
 void AddRows(Table& table,
              const TensorInfo& tensor,
@@ -61,21 +64,31 @@ void AddRows(Table& table,
              const Task& task) {
   const MatrixStack stack = FoldShape(array.shape, task.fold);
   QuantizeOptions quantize = task.quantize;
+  const auto add = [&](const std::string& format) {
+    AddMeasuredRow(table,
+                   {tensor.name,
+                    std::string(ToString(array.type)),
+                    array.shape,
+                    stack,
+                    format,
+                    ToString(quantize.layout),
+                    std::string(ToString(quantize.scale_rule))},
+                   MeasuresOf(StackError(std::span(values), stack, quantize)));
+  };
   for (const ScaleLayout& layout : task.layouts) {
     quantize.layout = layout;
     for (const Format& format : task.formats) {
       quantize.format = format.spec;
       if (task.usual) quantize.scale_rule = UsualScaleRule(format.spec);
-      AddMeasuredRow(table,
-                     {tensor.name,
-                      std::string(ToString(array.type)),
-                      array.shape,
-                      stack,
-                      format.name,
-                      ToString(layout),
-                      std::string(ToString(quantize.scale_rule))},
-                     MeasuresOf(StackError(std::span(values), stack, quantize)));
+      add(format.name);
     }
+  }
+  for (const ScaledFormat* const word : task.words) {
+    quantize.format = ParseFormat(word->elements).spec;
+    quantize.layout = {.granularity = Granularity::kBlock,
+                       .block = static_cast<size_t>(word->block)};
+    quantize.scale_rule = ParseScaleRule(word->rule);
+    add(std::string(word->name));
   }
 }
 
@@ -182,7 +195,16 @@ void Print(const Table& table, const StatsOptions& options, size_t granularities
 
 Task ParseTask(const StatsOptions& options) {
   Task task;
-  task.formats = ParseFormatList(options.formats);
+  std::string others;  // a custom format keeps its commas
+  for (const std::string& piece : SplitList(options.formats)) {
+    if (const ScaledFormat* const word = FindScaledFormat(piece)) {
+      task.words.push_back(word);
+    } else {
+      others += (others.empty() ? "" : ",") + piece;
+    }
+  }
+  if (task.words.empty()) others = options.formats;  // an empty list is refused as such
+  if (!others.empty()) task.formats = ParseFormatList(others);
   task.layouts = ParseLayouts(options.granularity);
   task.quantize.rounding = options.rounding.ParsedRounding();
   task.quantize.overflow = options.rounding.ParsedOverflow();
@@ -239,7 +261,7 @@ int Stats(const StatsOptions& options) {
     PrintWorstTensors(table, options.sort);
     fmt::print("\nagainst {}; * codes with given scales\n", options.against);
   } else {
-    Print(table, options, task.layouts.size());
+    Print(table, options, task.layouts.size() + task.words.size());
   }
   if (!left_out.empty()) fmt::print("\n{}", left_out);
   return 0;
@@ -254,7 +276,11 @@ void AddStatsCommand(Program& program) {
   sub->add_option("FILE", options->file, "Input .npy or .safetensors file")
       ->required()
       ->check(NotEmpty());
-  sub->add_option("--format", options->formats, FormatHelp("Comma-separated list of formats"))
+  sub->add_option(
+         "--format",
+         options->formats,
+         FormatHelp("Comma-separated list of formats; mxfp8, mxfp6, mxfp4, mxint8 and nvfp4 "
+                    "have scales of their own"))
       ->capture_default_str();
   sub->add_option(
          "--granularity",

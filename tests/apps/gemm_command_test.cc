@@ -298,6 +298,32 @@ TEST_F(GemmCommand, MultipliesNvfp4WithItsTwoLevelsOfScales) {
               HasSubstr("t.npy: the scale of a tensor without scales of its groups"));
 }
 
+// A word for a format with scales stands for its elements, block and rule.
+TEST_F(GemmCommand, WordsStandForFormatsWithScales) {
+  Floats x(3 * 64);
+  for (size_t i = 0; i < x.size(); ++i) x[i] = static_cast<float>(i % 13) - 5.7f;
+  PutFloats("x.npy", x, {3, 64});
+  const auto files = [&](const std::string& format) {
+    EXPECT_EQ(Numsim("cast x.npy q.npy --scales-out s.npy --format " + format).exit_code, 0);
+    return Bytes(Path("q.npy")) + Bytes(Path("s.npy"));
+  };
+  EXPECT_EQ(files("mxfp4"), files("e2m1fn --granularity block:32 --scale e8m0"));
+  EXPECT_EQ(files("NVFP4"), files("e2m1fn --granularity block:16 --scale nvfp4"));
+  EXPECT_EQ(files("mxfp8 --scale e8m0"), files("e4m3fn --granularity block:32 --scale e8m0"));
+  const std::string scales = " --scale-a s.npy --scale-b s.npy --accumulation-mode mxf8f6f4";
+  EXPECT_EQ(Numsim("gemm q.npy q.npy out.npy --format mxfp8" + scales).exit_code, 0);
+  const Array words = GetNpy("out.npy");
+  EXPECT_EQ(Numsim("gemm q.npy q.npy out.npy --format e4m3fn --segment 32" + scales).exit_code, 0);
+  EXPECT_EQ(GetNpy("out.npy").bytes, words.bytes);
+  EXPECT_THAT(Numsim("cast x.npy q.npy --format mxfp4").err,
+              HasSubstr("--format mxfp4: a format with scales; --scales-out FILE is missing"));
+  EXPECT_THAT(Numsim("cast x.npy q.npy --format mxfp4 --scales-out s.npy --scale absmax").err,
+              HasSubstr("--scale absmax: mxfp4 is e8m0"));
+  EXPECT_THAT(
+      Numsim("gemm q.npy q.npy out.npy --format mxfp4 --format-b nvfp4 --scale-a s.npy").err,
+      HasSubstr("--format-b nvfp4: its blocks are not those of --format"));
+}
+
 TEST_F(GemmCommand, SaysWhatItComputed) {
   PutNpy("a.npy", ElementType::kU8, std::vector<uint8_t>(6, 0x38), {2, 3});
   PutNpy("b.npy", ElementType::kU8, std::vector<uint8_t>(12, 0x38), {3, 4});

@@ -69,7 +69,7 @@ TEST_F(NamesTest, OfTwoMeaningsHaveTheirNoteInEveryCommand) {
 }
 
 TEST_F(NamesTest, OfFormatsWithScalesGetTheSpellingOfOptions) {
-  const Outcome outcome = Numsim("stats x.npy --format mxfp4");
+  const Outcome outcome = Numsim("inspect mxfp4 6");
   EXPECT_EQ(outcome.exit_code, 2);
   EXPECT_THAT(outcome.err, HasSubstr("--format e2m1fn --granularity block:32 --scale e8m0"));
 }

@@ -121,6 +121,24 @@ TEST_F(StatsCommand, GranularityAndScaleAreInTheRows) {
   EXPECT_EQ(table.Text(0, "scale"), "e8m0");
 }
 
+// Words for formats with scales have their own granularity and rule, whatever the options say.
+TEST_F(StatsCommand, WordsForFormatsWithScalesBringThem) {
+  const Table words = Csv("w.npy --format mxfp4,e4m3fn,NVFP4 --granularity row");
+  ASSERT_EQ(words.rows.size(), 3u);
+  const char* const options[] = {"e4m3fn --granularity row",
+                                 "e2m1fn --granularity block:32 --scale e8m0",
+                                 "e2m1fn --granularity block:16 --scale nvfp4"};
+  const char* const names[] = {"e4m3fn", "mxfp4", "nvfp4"};
+  for (size_t i = 0; i < 3; ++i) {
+    const Table plain = Csv(std::string("w.npy --format ") + options[i]);
+    for (const char* const column : {"granularity", "scale", "sqnr_db", "relative_error"}) {
+      EXPECT_EQ(words.Text(i, column), plain.Text(0, column)) << names[i] << " " << column;
+    }
+    EXPECT_EQ(words.Text(i, "format"), names[i]);
+  }
+  EXPECT_EQ(Csv("w.npy --format mxfp8").rows.size(), 1u);
+}
+
 TEST_F(StatsCommand, CustomFormatsKeepTheirCommas) {
   const Table table = Csv("w.npy --format e3m4:inf=none,nan=none,bf16");
   ASSERT_EQ(table.rows.size(), 2u);

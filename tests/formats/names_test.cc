@@ -1,4 +1,5 @@
 // Names of other sources, names with two meanings, unknown names, and names of older versions.
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -222,6 +223,27 @@ TEST(UnknownFormats, GetTheSpellingWithScalesOrTheNearestName) {
   }
   for (int i = -7; i <= 7; ++i) EXPECT_TRUE(values.contains(static_cast<float>(i))) << i;
   EXPECT_EQ(values.size(), 15u);
+}
+
+TEST(ScaledFormats, AreFoundInAnySpellingAndHaveFormatsOfTheTable) {
+  for (const ScaledFormat& row : ScaledFormats()) {
+    EXPECT_NE(FindFormat(row.elements), nullptr) << row.name;
+    EXPECT_EQ(FindScaledFormat(row.name), &row);
+    EXPECT_NE(ErrorOf([&] { ParseFormat(row.name); }), kNoError) << row.name;
+  }
+  const auto meaning = [](std::string_view text) {
+    const ScaledFormat* const row = FindScaledFormat(text);
+    return row == nullptr ? std::string("none")
+                          : fmt::format("{} {} {}", row->elements, row->block, row->rule);
+  };
+  EXPECT_EQ(meaning("MXFP4"), "e2m1fn 32 e8m0");
+  EXPECT_EQ(meaning("mx_fp6_e2m3"), "e2m3fn 32 e8m0");
+  EXPECT_EQ(meaning("mxfp8-e5m2"), "e5m2 32 e8m0");
+  EXPECT_EQ(meaning("mxint8"), "int8 32 e8m0");
+  EXPECT_EQ(meaning("NV-FP4"), "e2m1fn 16 nvfp4");
+  for (const char* text : {"", "fp4", "mxfp", "e2m1fn", "mxfp4:bias=1"}) {
+    EXPECT_EQ(meaning(text), "none") << text;
+  }
 }
 
 TEST(FormerNames, BecomeTheIeeeLikeFormatsThatTheyWere) {

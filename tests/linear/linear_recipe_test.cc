@@ -317,6 +317,31 @@ TEST(MakeLinearRecipe, BlockScaledModesAreForTheirFormatsScalesAndBlocks) {
   EXPECT_EQ(RecipeError(options), kNoError);
 }
 
+TEST(MakeLinearRecipe, WordsForFormatsWithScalesSetBlockAndRule) {
+  LinearOptions options = Kind("mx");
+  options.format = "nvfp4";
+  options.accumulate = "mxf4nvf4";
+  const LinearRecipe recipe = MakeLinearRecipe(options);
+  for (const LinearGemm product : kProducts) {
+    for (const OperandRecipe* operand : {&recipe[product].a, &recipe[product].b}) {
+      EXPECT_EQ(operand->format.name, "e2m1fn");
+      EXPECT_EQ(ToString(operand->layout), "block:16");
+      EXPECT_EQ(operand->scale_rule, ScaleRule::kNvfp4);
+    }
+  }
+  options.format = "MXFP6";
+  options.accumulate = "mxf8f6f4";
+  EXPECT_EQ(MakeLinearRecipe(options)[LinearGemm::kForward].a.format.name, "e3m2fn");
+  options.scale_rule = "e8m0-even";
+  options.block = 64;
+  const OperandRecipe& a = MakeLinearRecipe(options)[LinearGemm::kForward].a;
+  EXPECT_EQ(a.scale_rule, ScaleRule::kE8m0Even);
+  EXPECT_EQ(ToString(a.layout), "block:64");
+  options = Kind("switchback");
+  options.format = "mxfp8";
+  ExpectMessage(options, {"format", "mxfp8 has scales of blocks, which kind 'switchback' has not"});
+}
+
 TEST(LinearGemm, HasNames) {
   EXPECT_EQ(ToString(LinearGemm::kForward), "forward");
   EXPECT_EQ(ToString(LinearGemm::kInputGradient), "input-gradient");

@@ -155,3 +155,18 @@ def test_what_does_not_fit_is_refused():
         ns.dequantize(codes, np.float32(1))
     with pytest.raises(ValueError, match="codes: expected 0 to 255"):
         ns.dequantize(codes.view(np.int8) - 100, np.float32(1), "e4m3fn")
+
+
+def test_nvfp4_with_two_levels_multiplies_as_the_unit_does():
+    x = RNG.standard_normal((5, 96)).astype(np.float32)
+    q = ns.quantize(x, "nvfp4")
+    scales = ns.decode(q.scale_codes, "e4m3fn")
+    given = ns.from_codes(q.codes, scales, "e2m1fn", scaling="block:16", tensor_scale=q.tensor_scale)
+    assert given.tensor_scale == q.tensor_scale
+    assert (given.dequantize() == q.dequantize()).all()
+    expected = ns.matmul(q, q.T, accumulate="mxf4nvf4")
+    assert (ns.matmul(given, given.T, accumulate="mxf4nvf4") == expected).all()
+    alone = ns.from_codes(q.codes, scales, "e2m1fn", scaling="block:16")
+    tensor = np.float64(q.tensor_scale)
+    sums = ns.matmul(alone, alone.T, accumulate="mxf4nvf4").astype(np.float64)
+    assert ((sums * (tensor * tensor)).astype(np.float32) == expected).all()

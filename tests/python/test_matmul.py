@@ -235,7 +235,8 @@ def test_block_scaled_modes_take_the_scales_into_the_sum(rng, mode, fmt, scaling
         for j in range(3):
             sum_ = block_scaled(values[0][i], scales[0][i], values[1][j], scales[1][j], *unit)
             assert got[i, j] == F32(float(sum_) * (tensors[0] * tensors[1]))
-    assert not np.array_equal(got, ns.matmul(a, b.T))
+    if fmt == "e4m3fn":  # sums of the others are exact
+        assert not np.array_equal(got, ns.matmul(a, b.T))
 
 
 def test_block_scaled_modes_refuse_other_scales():

@@ -217,3 +217,48 @@ def test_stacks_of_matrices_are_refused_with_what_to_do(rng):
     for a, b in ((x, x[0]), (x[0], x)):
         with pytest.raises(ValueError, match=r"(a|b): expected a matrix, found 3 dim.*np.stack"):
             ns.matmul(a, b)
+
+
+@pytest.mark.parametrize(
+    "word, fmt, scaling",
+    [
+        ("mxfp8", "e4m3fn", "block:32/e8m0"),
+        ("mxfp8-e5m2", "e5m2", "block:32/e8m0"),
+        ("mxfp6", "e3m2fn", "block:32/e8m0"),
+        ("mxfp6-e2m3", "e2m3fn", "block:32/e8m0"),
+        ("mxfp4", "e2m1fn", "block:32/e8m0"),
+        ("mxint8", "int8", "block:32/e8m0"),
+        ("nvfp4", "e2m1fn", "block:16/nvfp4"),
+    ],
+)
+def test_words_name_element_block_and_rule(rng, word, fmt, scaling):
+    x = rng.normal(size=(3, 70)).astype(np.float32)
+    a, b = ns.quantize(x, word), ns.quantize(x, fmt, scaling=scaling)
+    assert a.format is b.format and a.scaling == b.scaling
+    assert same(a.codes, b.codes) and same(a.scales, b.scales)
+    assert same(ns.quantize(x, word, scaling=scaling).codes, b.codes)
+    with pytest.raises(ValueError, match=f"scaling: {word} is {fmt} with {scaling}"):
+        ns.quantize(x, word, scaling="row")
+    with pytest.raises(ValueError, match=f"scaling: {word} is"):
+        ns.quantize(x, word, scale=2.0)
+
+
+@pytest.mark.parametrize(
+    "rule, scales",
+    [
+        ("e8m0", [1, 1, 1, 1]),
+        ("e8m0-even", [1, 1, 1, 2]),
+        ("e8m0-ulp", [1, 1, 2, 2]),
+        ("e8m0-three-eighths", [1, 1, 1, 1]),
+        ("e8m0-ceil", [2, 2, 2, 2]),
+        ("pow2-ceil", [1, 1, 2, 2]),
+        ("e4m3", [0.75, 0.9375, 1.125, 1.25]),
+    ],
+)
+def test_scale_rules_of_other_projects(rule, scales):
+    x = np.zeros((4, 16), np.float32)
+    x[:, 3] = [4.5, 5.5, 6.5, 7.2]
+    q = ns.quantize(x, "e2m1fn", scaling=f"block:16/{rule}")
+    assert q.scales.ravel().tolist() == scales
+    code_format = "e4m3fn" if rule == "e4m3" else "e8m0fnu"
+    assert ns.decode(q.scale_codes, code_format).ravel().tolist() == scales

@@ -37,7 +37,8 @@ def from_codes(
                   partial blocks at the edges. None: the shape of the scales tells, (), (rows,),
                   (rows, 1) or (1, columns); a grid is "block:32" for scales of e8m0fnu (MX) and
                   "block:16" for those of e4m3fn (NVFP4), and must be named otherwise
-    tensor_scale  a number that multiplies the scales, as in NVFP4
+    tensor_scale  a number that multiplies the scales, as in NVFP4. The accumulation mode mxf4nvf4 takes
+                  the scales without it, and multiplies the sum by it
     packed        whether bytes hold two codes of 4 bits each, the first in the lower half
 
     Its `dequantize()`, `error(original)`, `T` and `@` are those of a matrix of `quantize`.
@@ -45,9 +46,9 @@ def from_codes(
     taken, array, f = _codes(codes, format, packed)
     if array.ndim > 2:
         raise ValueError(f"codes: expected a matrix, found {array.ndim} dimensions")
-    (pair,), layout, rule = _matrices(array, scales, f, scaling, tensor_scale)
+    (pair,), layout, rule, tensor = _matrices(array, scales, f, scaling, tensor_scale)
     own = [part.copy() for part in pair]
-    core = _core.QuantizedMatrix(f.spec, layout, *own)
+    core = _core.QuantizedMatrix(f.spec, layout, *own, tensor)
     return Quantized(f, own[0].shape, (layout, rule), taken.library, core, core)
 
 
@@ -67,7 +68,7 @@ def dequantize(
     Scales whose shape is that of the first dimensions, then ones, are one per index of these.
     """
     taken, array, f = _codes(codes, format, packed)
-    pairs, layout, _ = _matrices(array, scales, f, scaling, tensor_scale)
+    pairs, layout, _, _ = _matrices(array, scales, f, scaling, tensor_scale)
     out = np.empty(array.shape, F32)
     parts: Any = out.reshape(len(pairs), -1) if array.size else []
     for pair, part in zip(pairs, parts):
@@ -110,7 +111,8 @@ def _scales(scales):
 
 
 def _matrices(codes, scales, f: Format, scaling, tensor_scale):
-    """((codes, scales) of each matrix, the layout of their scales, and the rule of these)."""
+    """((codes, scales) of each matrix, the layout of their scales, the rule of these, and the scale of
+    the tensor, which they include, as an array of one number or None)."""
     if f.bits > 16:
         raise ValueError(f"format: expected at most 16 bits, {f.name} has {f.bits}")
     numbers, own = _scales(scales)
@@ -121,11 +123,13 @@ def _matrices(codes, scales, f: Format, scaling, tensor_scale):
         )
     except _core.Error as error:
         raise ValueError(f"scales: {error}") from None
+    tensor = None
     if tensor_scale is not None:
         factor, _ = _scales(tensor_scale)
         if factor.size != 1:
             raise ValueError(f"tensor_scale: expected one number, found {factor.size}")
         numbers = numbers * factor.reshape(())
+        tensor = factor.reshape(1)
     if f.bits < 8 * codes.itemsize:
         wrong = np.flatnonzero(codes > (1 << f.bits) - 1)
         if wrong.size:
@@ -135,4 +139,4 @@ def _matrices(codes, scales, f: Format, scaling, tensor_scale):
             )
     parts = codes.reshape(count, rows, cols), numbers.reshape(count, numbers.size // max(count, 1))
     rule = "e8m0" if own and own.name == "e8m0fnu" else "given"
-    return list(zip(*parts, strict=True)), layout, rule
+    return list(zip(*parts, strict=True)), layout, rule, tensor

@@ -274,7 +274,8 @@ def quantize(
 
     x         matrix of float32 or of a smaller float dtype; a vector is one row. Of a stack of
               matrices, quantise each by itself
-    format    of the codes, at most 16 bits
+    format    of the codes, at most 16 bits; or "mxfp8", "mxfp8-e5m2", "mxfp6", "mxfp6-e2m3",
+              "mxfp4", "mxint8" or "nvfp4", which name the scaling too
     scaling   LAYOUT or LAYOUT/RULE. LAYOUT is "tensor", "row", "column", "block:N" (N elements of a
               row) or "tile:RxC"; RULE is "absmax" (default), "pow2-floor", "pow2-ceil", "e8m0" (the
               shared scale of an MX block), "e8m0-even", "e8m0-ulp", "e8m0-three-eighths",
@@ -288,6 +289,8 @@ def quantize(
 
     Scales follow from the finite elements. Returns a `Quantized`.
     """
+    if type(format) is str and format in _WORDS:
+        format, scaling = _word(format, scaling, scale)
     f, plan, random, words, _ = plan_of(format, rounding, overflow)
     if type(scaling) is str and scale is None:
         grid = _layout_and_rule(scaling)
@@ -308,6 +311,18 @@ def quantize(
         how = how._at(None)
     core = _core.quantize(array, plan, grid[0], how, random)
     return Quantized(f, array.shape, grid, library, core, core)
+
+
+# Words for formats with scales: {word: (format, scaling)}.
+_WORDS: dict[str, tuple[str, str]] = _core.scaled_formats()
+
+
+def _word(word, scaling, scale):
+    """(format, scaling) of a word for a format with scales."""
+    format, meant = _WORDS[word]
+    if scale is not None or scaling not in ("tensor", meant):  # "tensor" is the default
+        raise ValueError(f"scaling: {word} is {format} with {meant}")
+    return format, meant
 
 
 # The most elements of a matrix on the host for whose codes and scales _core makes room itself: arrays

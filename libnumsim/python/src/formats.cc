@@ -1,4 +1,6 @@
 // Formats: the table, parsing, properties and values.
+#include <fmt/format.h>
+
 #include "libnumsim/python/src/bindings.h"
 #include "numsim/formats/decode.h"
 #include "numsim/formats/format_names.h"
@@ -76,6 +78,15 @@ void BindFormats(nb::module_& m) {
       },
       nb::arg("text"));
   m.def("format_note", &FormatNote, nb::arg("text"));
+  // {word for a format with scales: (elements, scaling)}.
+  m.def("scaled_formats", [] {
+    nb::dict words;
+    for (const ScaledFormat& row : ScaledFormats()) {
+      words[nb::cast(row.name)] =
+          nb::make_tuple(row.elements, fmt::format("block:{}/{}", row.block, row.rule));
+    }
+    return words;
+  });
   m.def("from_former_names", &FromFormerNames, nb::arg("text"));
   // (name, source, note) of each format of the table.
   m.def("format_table", [] {

@@ -171,21 +171,26 @@ void BindQuantize(nb::module_& m) {
   BindErrors(m);
   BindDelayedScale(m);
   nb::class_<HeldMatrix>(m, "QuantizedMatrix")
-      // A matrix of codes that are there already.
+      // A matrix of codes that are there already. Scales include the tensor's, if there is one.
       .def(
           "__init__",
           [](HeldMatrix* self,
              const FormatSpec& format,
              std::string_view layout,
              PlacedInput codes,
-             PlacedInput scales) {
-            new (self)
-                HeldMatrix(format, ParseScaleLayout(layout), std::move(codes), std::move(scales));
+             PlacedInput scales,
+             std::optional<PlacedInput> tensor_scale) {
+            new (self) HeldMatrix(format,
+                                  ParseScaleLayout(layout),
+                                  std::move(codes),
+                                  std::move(scales),
+                                  std::move(tensor_scale));
           },
           nb::arg("format"),
           nb::arg("layout"),
           nb::arg("codes").noconvert(),
-          nb::arg("scales").noconvert())
+          nb::arg("scales").noconvert(),
+          nb::arg("tensor_scale").noconvert() = nb::none())
       .def_prop_ro("codes", &CodesOf)
       .def_prop_ro("scales", &ScalesOf)
       .def_prop_ro("tensor_scale", &TensorScaleOf)

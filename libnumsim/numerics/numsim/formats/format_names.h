@@ -23,6 +23,21 @@ struct FormatName {
 // in '-' and '_' mean the same format.
 std::span<const FormatName> OtherFormatNames();
 
+// A word for a format with scales: its elements, how many of a row share a scale, and the rule of the
+// scale (a name of ParseScaleRule). "mxfp4" is e2m1fn with a scale of rule e8m0 for each 32.
+struct ScaledFormat {
+  std::string_view name;
+  std::string_view elements;
+  int block;
+  std::string_view rule;
+};
+
+// Returns the words: mxfp8, mxfp8-e5m2, mxfp6 (e3m2fn), mxfp6-e2m3, mxfp4, mxint8, nvfp4 and others
+// for the same.
+std::span<const ScaledFormat> ScaledFormats();
+// Returns the row of a word, in any case, with or without '-' and '_', or nullptr.
+const ScaledFormat* FindScaledFormat(std::string_view text);
+
 // Returns one line about a name whose meaning differs between texts, such as e4m3 and e1m2, and ""
 // for every other text: names that are explicit ("ieee-e4m3", "e4m3fn"), texts with keys, and texts
 // that ParseFormat refuses.

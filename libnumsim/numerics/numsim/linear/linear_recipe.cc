@@ -2,6 +2,7 @@
 
 #include "numsim/base/error.h"
 #include "numsim/base/keyword.h"
+#include "numsim/formats/format_names.h"
 #include "numsim/formats/named_formats.h"
 #include "numsim/linear/internal/linear_device_recipe.h"
 #include "numsim/linear/internal/linear_kinds.h"
@@ -206,6 +207,23 @@ Choices MakeChoices(const LinearKindRow& row, const LinearOptions& options) {
   return result;
 }
 
+// Returns the options with what a word for a format with scales, such as "mxfp4", stands for.
+LinearOptions WithoutWord(const LinearKindRow& row, LinearOptions options) {
+  const ScaledFormat* const word = FindScaledFormat(options.format);
+  if (word == nullptr) return options;
+  if (row.block == 0) {
+    throw KeyError::Format(
+        "format",
+        "{} has scales of blocks, which kind '{}' has not; kinds mx and block do",
+        options.format,
+        options.kind);
+  }
+  options.format = word->elements;
+  if (options.block == 0) options.block = static_cast<size_t>(word->block);
+  if (options.scale_rule.empty()) options.scale_rule = word->rule;
+  return options;
+}
+
 ScaleLayout LayoutOf(char letter, size_t block) {
   switch (letter) {
     case 'r':
@@ -249,8 +267,9 @@ OperandRecipe HighPrecision(const Format& format) {
   return result;
 }
 
-LinearRecipe MakeLinearRecipe(const LinearOptions& options) {
-  const LinearKindRow& row = FindLinearKind(options.kind);
+LinearRecipe MakeLinearRecipe(const LinearOptions& given) {
+  const LinearKindRow& row = FindLinearKind(given.kind);
+  const LinearOptions options = WithoutWord(row, given);
   RejectForeignOptions(row, options);
   const Choices choices = MakeChoices(row, options);
 

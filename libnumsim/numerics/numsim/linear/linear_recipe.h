@@ -145,7 +145,8 @@ struct LinearRecipe {
 // have `high_precision` and `high_precision_accumulate`; `standard` has no other options.
 struct LinearOptions {
   std::string kind = "standard";
-  // Of quantised operands. Default: e4m3fn for te-hybrid, block, mx and row-wise-gw-hp, else int8.
+  // Of quantised operands; for `mx` and `block` also a word for a format with scales (ScaledFormats),
+  // such as mxfp4 or nvfp4, which sets `block` and `scale_rule` too if they are empty. Default: e4m3fn for te-hybrid, block, mx and row-wise-gw-hp, else int8.
   std::string format = {};
   // Of the quantised G, for e5m2-backward also of X and W in the backward GEMMs. Default: `format`,
   // but e5m2 for tensor-wise, te-hybrid and e5m2-backward if `format` is e4m3fn, and for the last

@@ -18,32 +18,32 @@ namespace {
 std::atomic<FormatNoteHandler> note_handler = nullptr;
 std::atomic<UserInterface> user_interface = UserInterface::kLibrary;
 
-// A format with scales: its elements, how many of them share a scale, and the rule of the scale.
-struct ScaledName {
-  std::string_view name;  // folded, without '-'
-  std::string_view elements;
-  int block;
-  std::string_view rule;
-};
 constexpr std::string_view kMxRule = "e8m0";
-constexpr ScaledName kScaledNames[] = {
+constexpr ScaledFormat kScaledFormats[] = {
     {"mxfp4", "e2m1fn", 32, kMxRule},
-    {"mxfp4e2m1", "e2m1fn", 32, kMxRule},
+    {"mxfp4-e2m1", "e2m1fn", 32, kMxRule},
     {"mxf4", "e2m1fn", 32, kMxRule},
     {"mx4", "e2m1fn", 32, kMxRule},
     {"mxfp6", "e3m2fn", 32, kMxRule},
-    {"mxfp6e3m2", "e3m2fn", 32, kMxRule},
-    {"mxfp6e2m3", "e2m3fn", 32, kMxRule},
+    {"mxfp6-e3m2", "e3m2fn", 32, kMxRule},
+    {"mxfp6-e2m3", "e2m3fn", 32, kMxRule},
     {"mx6", "e3m2fn", 32, kMxRule},
     {"mxfp8", "e4m3fn", 32, kMxRule},
-    {"mxfp8e4m3", "e4m3fn", 32, kMxRule},
-    {"mxfp8e5m2", "e5m2", 32, kMxRule},
+    {"mxfp8-e4m3", "e4m3fn", 32, kMxRule},
+    {"mxfp8-e5m2", "e5m2", 32, kMxRule},
     {"mxf8", "e4m3fn", 32, kMxRule},
     {"mxint8", "int8", 32, kMxRule},
     {"nvfp4", "e2m1fn", 16, "nvfp4"},
     {"nvf4", "e2m1fn", 16, "nvfp4"},
-    {"nvfp4e2m1", "e2m1fn", 16, "nvfp4"},
+    {"nvfp4-e2m1", "e2m1fn", 16, "nvfp4"},
 };
+
+// Returns the folded name without its separators.
+std::string Plain(std::string_view text) {
+  std::string plain = FoldedName(text);
+  std::erase(plain, '-');
+  return plain;
+}
 
 // A name that stands for several formats, or for none of numsim's.
 struct VagueName {
@@ -71,7 +71,7 @@ constexpr VagueName kVagueNames[] = {
 };
 
 // Returns how the place of the user writes a format with scales.
-std::string Spelling(const ScaledName& row) {
+std::string Spelling(const ScaledFormat& row) {
   switch (user_interface) {
     case UserInterface::kProgram:
       return fmt::format(
@@ -122,12 +122,9 @@ std::string NearestFormat(std::string_view folded) {
 
 // Returns "; ..." with what the name probably means, or "".
 std::string Hint(std::string_view folded) {
-  std::string plain(folded);
-  std::erase(plain, '-');
-  for (const ScaledName& row : kScaledNames) {
-    if (row.name == plain) {
-      return fmt::format("; it is {} with scales: {}", row.elements, Spelling(row));
-    }
+  const std::string plain = Plain(folded);
+  if (const ScaledFormat* const row = FindScaledFormat(folded)) {
+    return fmt::format("; it is {} with scales: {}", row->elements, Spelling(*row));
   }
   for (const VagueName& row : kVagueNames) {
     if (row.name == plain) return fmt::format("; {}", row.hint);
@@ -157,6 +154,16 @@ Error UnknownFormat(std::string_view whole, std::string_view base) {
                        Printable(base),
                        ListOfNames(),
                        base.size() > 64 ? "" : Hint(FoldedName(base)));
+}
+
+std::span<const ScaledFormat> ScaledFormats() { return kScaledFormats; }
+
+const ScaledFormat* FindScaledFormat(std::string_view text) {
+  const std::string plain = Plain(text);
+  for (const ScaledFormat& row : kScaledFormats) {
+    if (Plain(row.name) == plain) return &row;
+  }
+  return nullptr;
 }
 
 std::string FormatNote(std::string_view text) {
