@@ -140,6 +140,17 @@ CLI::Option* AddScaleOptions(CLI::App* sub, ScaleOptions& options) {
                   "include it)")
       ->needs(out)
       ->check(NotEmpty());
+  sub->add_flag(
+         "--divide",
+         options.divide,
+         "Round elements divided by their scale, instead of elements times the inverse scale")
+      ->needs(out);
+  sub->add_flag(
+         "--nan-scales",
+         options.nan_scales,
+         "A NaN makes the scale that it shares NaN, and so all elements that share it (default: "
+         "scales follow from the finite elements)")
+      ->needs(out);
   return out;
 }
 
@@ -155,6 +166,8 @@ ScaledCodes EncodeScaled(const ScaleOptions& options,
   quantize.layout = ParseScaleLayout(options.granularity);
   quantize.scale_rule = ParseScaleRule(options.rule);
   quantize.random = {{rounding.seed, 0}, 0};
+  quantize.divide = options.divide;
+  quantize.nan_scales = options.nan_scales;
   const bool tensor = quantize.layout.granularity == Granularity::kTensor;
   if (!tensor && in.shape.size() < 2) {
     throw Error::Format("{}: shape {}, but --granularity {} needs a matrix",

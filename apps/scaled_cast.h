@@ -16,6 +16,7 @@ struct ScaleOptions {
   std::string rule = "absmax";
   std::string out;         // file of the scales; empty: a cast without scales
   std::string tensor_out;  // file of the tensor's scale under two levels; empty: in the scales
+  bool divide = false, nan_scales = false;  // QuantizeOptions
 
   bool Given() const { return !out.empty(); }
   // Throws Error that names what is at fault, before any file is read: an unknown granularity or

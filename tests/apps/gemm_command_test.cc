@@ -298,6 +298,23 @@ TEST_F(GemmCommand, MultipliesNvfp4WithItsTwoLevelsOfScales) {
               HasSubstr("t.npy: the scale of a tensor without scales of its groups"));
 }
 
+// What other projects do otherwise: division, and NaN that makes scales NaN.
+TEST_F(GemmCommand, CastDividesAndMakesScalesNan) {
+  PutFloats("x.npy", {1.1423687934875488f, 7.470498530892655e-06f}, {1, 2});
+  const std::string cast = "cast x.npy q.npy --format e4m3fn --scales-out s.npy";
+  EXPECT_EQ(Numsim(cast).exit_code, 0);
+  EXPECT_EQ(GetNpy("q.npy").Data<uint8_t>()[1], 1);
+  EXPECT_EQ(Numsim(cast + " --divide").exit_code, 0);
+  EXPECT_EQ(GetNpy("q.npy").Data<uint8_t>()[1], 2);
+  PutFloats("x.npy", {std::numeric_limits<float>::quiet_NaN(), 3, 0, 0}, {1, 4});
+  const std::string mx = "cast x.npy q.npy --format mxfp4 --scales-out s.npy";
+  EXPECT_EQ(Numsim(mx).exit_code, 0);
+  EXPECT_EQ(GetNpy("s.npy").Data<float>()[0], 0.5f);
+  EXPECT_EQ(Numsim(mx + " --nan-scales").exit_code, 0);
+  EXPECT_TRUE(std::isnan(GetNpy("s.npy").Data<float>()[0]));
+  EXPECT_THAT(Numsim("cast x.npy q.npy --format e4m3fn --divide").err, HasSubstr("--scales-out"));
+}
+
 // A word for a format with scales stands for its elements, block and rule.
 TEST_F(GemmCommand, WordsStandForFormatsWithScales) {
   Floats x(3 * 64);

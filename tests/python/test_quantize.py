@@ -262,3 +262,26 @@ def test_scale_rules_of_other_projects(rule, scales):
     assert q.scales.ravel().tolist() == scales
     code_format = "e4m3fn" if rule == "e4m3" else "e8m0fnu"
     assert ns.decode(q.scale_codes, code_format).ravel().tolist() == scales
+
+
+def test_division_and_nan_scales():
+    # ROCm/aiter #5259: a kernel that divides has the second code 2.
+    x = np.array([[1.1423687934875488, 7.470498530892655e-06]], np.float32)
+    assert ns.quantize(x, "e4m3fn").codes[0, 1] == 1
+    q = ns.quantize(x, "e4m3fn", divide=True)
+    assert q.codes[0, 1] == 2
+    assert same(q.codes, ns.encode(x / np.float32(q.scale), "e4m3fn", overflow="saturate"))
+    # pytorch/ao #4725: a NaN makes the scale of its block NaN.
+    x = np.ones((1, 64), np.float32)
+    x[0, 40] = np.nan
+    usual, nan = ns.quantize(x, "mxfp4"), ns.quantize(x, "mxfp4", nan_scales=True)
+    assert usual.scale_codes.tolist() == [[125, 125]] and nan.scale_codes.tolist() == [[125, 255]]
+    values = nan.dequantize()
+    assert (values[0, :32] == 1).all() and np.isnan(values[0, 32:]).all()
+    large = np.ones((200, 128), np.float32)
+    large[3, 5] = np.nan
+    assert np.isnan(ns.quantize(large, "nvfp4", nan_scales=True).dequantize()).sum() == 16
+    with pytest.raises(ns.Error, match="are not for a given scale"):
+        ns.quantize(x, "e4m3fn", scale=2.0, divide=True)
+    with pytest.raises(TypeError, match="divide: expected True or False"):
+        ns.quantize(x, "e4m3fn", divide=1)

@@ -269,6 +269,8 @@ def quantize(
     scale: float | None = None,
     rounding: str | SR = "rne",
     overflow: str = "saturate",
+    divide: bool = False,
+    nan_scales: bool = False,
 ) -> Quantized:
     """Quantises a matrix: codes and scales with x ~ code value * scale.
 
@@ -286,8 +288,12 @@ def quantize(
     scale     a number: the given scale of the whole tensor, instead of `scaling`, rounded once to
               float32 (`Quantized.scale`); 2^-126 to 2^126
     rounding, overflow   as in `round`, and saturating by default
+    divide      whether codes are those of x / scale, rounded to float32, instead of x times the inverse
+                scale; of arrays on the host
+    nan_scales  whether a NaN makes the scale that it shares NaN, and so all elements that share it; of
+                arrays on the host. By default scales follow from the finite elements
 
-    Scales follow from the finite elements. Returns a `Quantized`.
+    Returns a `Quantized`.
     """
     if type(format) is str and format in _WORDS:
         format, scaling = _word(format, scaling, scale)
@@ -299,6 +305,9 @@ def quantize(
         grid, how = _other_scaling(scaling, scale, f)
     if words is not None:
         raise ValueError("rounding: quantize takes random bits of a seed and stream only")
+    if type(divide) is not bool or type(nan_scales) is not bool:
+        divide = _settings.flag(divide, "divide")
+        nan_scales = _settings.flag(nan_scales, "nan_scales")
     library: Any = NUMPY
     array = x
     if not is_float32(x):
@@ -306,10 +315,10 @@ def quantize(
     if array.ndim != 2:
         array = _as_matrix(array)
     if library.on_device or array.size > _SMALL:
-        return _quantized(library, array, f, plan, grid, how, random)
+        return _quantized(library, array, f, plan, grid, how, random, divide, nan_scales)
     if isinstance(how, Delayed):
         how = how._at(None)
-    core = _core.quantize(array, plan, grid[0], how, random)
+    core = _core.quantize(array, plan, grid[0], how, random, divide, nan_scales)
     return Quantized(f, array.shape, grid, library, core, core)
 
 
@@ -330,7 +339,7 @@ def _word(word, scaling, scale):
 _SMALL = 1 << 14
 
 
-def _quantized(library, array, f, plan, grid, how, random):
+def _quantized(library, array, f, plan, grid, how, random, divide, nan_scales):
     """`quantize` of a matrix where it lies, into arrays of its library."""
     layout, rule = grid
     shape, shown = tuple(array.shape), library.shown
@@ -341,7 +350,10 @@ def _quantized(library, array, f, plan, grid, how, random):
         codes, scales = library.empty(shape, f.code_dtype), library.empty((count,), F32)
         tensor = library.empty((1,), F32) if rule == "nvfp4" else None
         arrays = shown(codes), shown(scales), None if tensor is None else shown(tensor)
-        core = _core.quantize(shown(array), plan, layout, how, random, *arrays, context)
+        source = shown(array)
+        core = _core.quantize(
+            source, plan, layout, how, random, divide, nan_scales, *arrays, context
+        )
         tensor = None if tensor is None else library.finish(tensor)
         parts = Parts(library.finish(codes), library.finish(scales), tensor)
     return Quantized(f, shape, grid, library, core, parts if library.on_device else core)

@@ -38,6 +38,8 @@ HeldMatrix QuantizeArray(const PlacedInput& x,
                          std::string_view layout,
                          const Scaling& scaling,
                          const ArrayRandom& random,
+                         bool divide,
+                         bool nan_scales,
                          const std::optional<PlacedOutput>& codes,
                          const std::optional<PlacedOutput>& scales,
                          const std::optional<PlacedOutput>& tensor_scale,
@@ -48,7 +50,9 @@ HeldMatrix QuantizeArray(const PlacedInput& x,
                                 .overflow = plan.overflow,
                                 .layout = ParseScaleLayout(layout),
                                 .scale_rule = rule ? ParseScaleRule(*rule) : ScaleRule::kNone,
-                                .random = random};
+                                .random = random,
+                                .divide = divide,
+                                .nan_scales = nan_scales};
   const Place place = PlaceOf(context);
   const ConstFloatSpan in = FloatsAt(place, "quantize", x);
   if (place.IsHost() && !codes && !scales) {
@@ -222,6 +226,8 @@ void BindQuantize(nb::module_& m) {
         nb::arg("layout"),
         nb::arg("scaling"),
         nb::arg("random"),
+        nb::arg("divide"),
+        nb::arg("nan_scales"),
         nb::arg("codes").noconvert() = nb::none(),
         nb::arg("scales").noconvert() = nb::none(),
         nb::arg("tensor_scale").noconvert() = nb::none(),

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 #include "numsim/backend/backend.h"
 #include "numsim/backend/shared/offload.h"
@@ -108,6 +109,49 @@ void QuantizeWith(std::span<const float> inv_scales,
   if (result.HasTransposed()) write(result.transposed, true);
 }
 
+// Returns the scaled elements of options that are not the usual ones, and makes the scales of groups with
+// a NaN NaN if they say so.
+std::vector<float> ScaledElements(std::span<const float> in,
+                                  MatrixShape shape,
+                                  const QuantizeOptions& options,
+                                  std::span<float> scales,
+                                  std::span<const float> inv_scales) {
+  const auto scale_of = [&](size_t i) {
+    return options.layout.Index(i / shape.cols, i % shape.cols, shape.cols);
+  };
+  if (options.nan_scales) {
+    for (size_t i = 0; i < in.size(); ++i) {
+      if (std::isnan(in[i])) scales[scale_of(i)] = std::numeric_limits<float>::quiet_NaN();
+    }
+  }
+  std::vector<float> scaled(in.size());
+  ParallelFor(in.size(), kGrain, [&](size_t begin, size_t end) {
+    for (size_t i = begin; i < end; ++i) {
+      const size_t s = scale_of(i);
+      if (std::isnan(scales[s])) {
+        scaled[i] = scales[s];
+      } else if (!options.divide) {
+        scaled[i] = in[i] * inv_scales[s];
+      } else {
+        scaled[i] = scales[s] == 0 ? std::copysign(0.0f, in[i]) : in[i] / scales[s];
+      }
+    }
+  });
+  return scaled;
+}
+
+// Returns the options for elements that are scaled already.
+QuantizeOptions WithoutScales(const QuantizeOptions& options) {
+  QuantizeOptions result = options;
+  result.layout = {};
+  result.scale_rule = ScaleRule::kNone;
+  return result;
+}
+
+void RequireUsual(const QuantizeOptions& options, const char* what) {
+  NUMSIM_REQUIRE(options.IsUsual(), "Quantize: division and NaN scales {}", what);
+}
+
 // Returns the number of rows to be quantised together as a band in one pass over memory. A band
 // contains all elements of its scales. Returns 0 if the matrix needs two passes.
 size_t BandRows(MatrixShape shape, const QuantizeOptions& options) {
@@ -164,6 +208,7 @@ void QuantizeBands(size_t rows,
 
 void PrepareUnder(ConstFloatSpan in, const QuantizeOptions& options, QuantizedMatrix& result) {
   CheckCall(in, options, "QuantizeUnder");
+  RequireUsual(options, "are not for a given scale");
   NUMSIM_REQUIRE(options.layout.granularity == Granularity::kTensor,
                  "QuantizeUnder: one scale for the layout {}, expected tensor",
                  ToString(options.layout));
@@ -241,8 +286,9 @@ QuantizedMatrix Quantize(ConstFloatSpan in, const QuantizeOptions& options) {
 
 void QuantizeInto(ConstFloatSpan in, const QuantizeOptions& options, QuantizedMatrix& result) {
   CheckCall(in, options, "Quantize");
+  if (!in.place.IsHost()) RequireUsual(options, "have no device path");
   if constexpr (NUMSIM_HAVE_CUDA) {
-    if (Offloads(in.place)) {
+    if (Offloads(in.place) && options.IsUsual()) {
       OffloadedCall call;
       QuantizedMatrix there(call.place());
       QuantizeInto(call.In(in.Float32()), options, there);
@@ -254,14 +300,20 @@ void QuantizeInto(ConstFloatSpan in, const QuantizeOptions& options, QuantizedMa
   if constexpr (NUMSIM_HAVE_CUDA) {
     if (!in.place.IsHost()) return cuda::QuantizeInto(in, options, result);
   }
-  const size_t rows = BandRows(in.Shape(), options);
+  const size_t rows = options.IsUsual() ? BandRows(in.Shape(), options) : 0;
   const std::span<const float> values = in.Float32().Span();
   if (rows != 0) return QuantizeBands(rows, values, in.Shape(), options, result);
   const std::span<float> scales = result.scales.Span();
   const std::span<float> inv_scales = InvScaleScratch(scales.size());
   const std::span<float> tensor_scale = result.tensor_scale.Span();
   MakeScalesOf(values, in.Shape(), options, scales, inv_scales, tensor_scale);
-  QuantizeWith(inv_scales, in, options, result);
+  if (options.IsUsual()) return QuantizeWith(inv_scales, in, options, result);
+  const std::vector<float> scaled = ScaledElements(values, in.Shape(), options, scales, inv_scales);
+  constexpr float kOne = 1;
+  QuantizeWith(std::span(&kOne, 1),
+               HostMatrix(std::span<const float>(scaled), in.Shape()),
+               WithoutScales(options),
+               result);
 }
 
 void QuantizeUnder(const Scale& scale,
@@ -354,14 +406,18 @@ std::vector<float> FakeQuantize(std::span<const float> in,
   std::vector<float> scales(options.layout.Count(shape.rows, shape.cols));
   const std::span<float> inv_scales = InvScaleScratch(scales.size());
   MakeScalesOf(in, shape, options, scales, inv_scales);
-  FakeQuantize(MakeEncodePlan(options.format, options.rounding, options.overflow),
-               in,
-               shape,
-               options.layout,
-               inv_scales,
-               scales,
-               out,
-               options.random);
+  const EncodePlan plan = MakeEncodePlan(options.format, options.rounding, options.overflow);
+  if (!options.IsUsual()) {
+    const std::vector<float> scaled = ScaledElements(in, shape, options, scales, inv_scales);
+    constexpr float kOne = 1;
+    const std::span<const float> one(&kOne, 1);
+    FakeQuantize(plan, scaled, shape, ScaleLayout{}, one, one, out, options.random);
+    for (size_t i = 0; i < out.size(); ++i) {
+      out[i] *= scales[options.layout.Index(i / shape.cols, i % shape.cols, shape.cols)];
+    }
+    return scales;
+  }
+  FakeQuantize(plan, in, shape, options.layout, inv_scales, scales, out, options.random);
   return scales;
 }
 

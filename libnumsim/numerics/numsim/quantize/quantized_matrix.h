@@ -25,6 +25,15 @@ struct QuantizeOptions {
   ScaleRule scale_rule = ScaleRule::kAbsmax;
   ArrayRandom random = {};
   CodeOrder order = CodeOrder::kInput;  // layout and random bits refer to the input in any order
+  // What other projects do otherwise. Only on the host, and not under given or delayed scales.
+  // A code is that of x / scale, rounded to float32, instead of x * inv_scale. Where the scale is 0 it
+  // is that of a zero with the sign of x.
+  bool divide = false;
+  // A NaN among the elements that share a scale makes the scale NaN, and so all of these elements.
+  bool nan_scales = false;
+
+  // Returns true if the codes are those of x * inv_scale under scales of the finite elements.
+  bool IsUsual() const { return !divide && !nan_scales; }
 };
 
 // A quantised rows x cols matrix of float.
@@ -32,7 +41,7 @@ struct QuantizeOptions {
 // NaN and infinities of the input: scales are computed from finite elements only. NaN is encoded by
 // the format's NaN rule. An infinity overflows, so under kSaturate it becomes the largest value. If
 // the elements that share a scale are all zero, or none of them is finite, the scale is 1, or 0
-// under ScaleRule::kNvfp4. Zeros become zero codes.
+// under ScaleRule::kNvfp4 and kE4m3. Zeros become zero codes. QuantizeOptions::nan_scales differs.
 struct QuantizedMatrix {
   FormatSpec format;
   MatrixShape shape;  // of the input

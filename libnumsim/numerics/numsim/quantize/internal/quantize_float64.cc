@@ -38,26 +38,38 @@ Scales MakeScales(std::span<const double> in, MatrixShape shape, const QuantizeO
   if (TakesTensorMaximum(options.scale_rule)) {
     result.tensor = TensorScaleOfFloat64(options.format, options.scale_rule, most);
   }
+  for (size_t i = 0; options.nan_scales && i < in.size(); ++i) {
+    if (!std::isnan(in[i])) continue;
+    result.scales[options.layout.Index(i / shape.cols, i % shape.cols, shape.cols)] =
+        std::numeric_limits<float>::quiet_NaN();
+  }
   return result;
 }
 
 Unrounded Exact(double x) noexcept { return ExactFloat64(std::bit_cast<uint64_t>(x)); }
 
-// Rounds the exact product of an element and its inverse scale.
+// Rounds the exact product of an element and its inverse scale, or the exact quotient of the element and
+// the scale.
 class Rounder {
  public:
   explicit Rounder(const QuantizeOptions& options)
       : plan_(MakeEncodePlan(options.format, options.rounding, options.overflow)),
         random_(options.random),
+        divides_(options.divide),
         random_bits_(
             options.rounding.mode == RoundingMode::kStochastic ? options.rounding.random_bits : 0) {
   }
 
-  uint32_t Code(double x, float inv_scale, size_t i) const noexcept {
+  uint32_t Code(double x, float scale, float inv_scale, size_t i) const noexcept {
     const uint32_t random =
         random_bits_ == 0 ? 0 : RandomBits(random_.stream, random_.first_index + i, random_bits_);
+    if (std::isnan(scale)) x = scale;
     if (inv_scale == 1 || std::isnan(x))
       return EncodeF64(plan_, std::bit_cast<uint64_t>(x), random);
+    if (divides_ && scale != 0) {
+      const Unrounded quotient = exact::Quotient(Exact(x), Exact(static_cast<double>(scale))).value;
+      return EncodeUnrounded(plan_, quotient, random).code;
+    }
     // The product of 53 and 24 bits is rounded to odd, and from there once.
     const Unrounded product = exact::Product(Exact(x), Exact(static_cast<double>(inv_scale))).value;
     return EncodeUnrounded(plan_, product, random).code;
@@ -66,6 +78,7 @@ class Rounder {
  private:
   EncodePlan plan_;
   ArrayRandom random_;
+  bool divides_;
   int random_bits_;
 };
 
@@ -74,13 +87,13 @@ template <typename Put>
 void ForEachCode(std::span<const double> in,
                  MatrixShape shape,
                  const QuantizeOptions& options,
-                 std::span<const float> inv_scales,
+                 const Scales& scales,
                  const Put& put) {
   const Rounder rounder(options);
   ParallelFor(in.size(), kGrain, [&](size_t begin, size_t end) {
     for (size_t i = begin; i < end; ++i) {
       const size_t s = options.layout.Index(i / shape.cols, i % shape.cols, shape.cols);
-      put(i, s, rounder.Code(in[i], inv_scales[s], i));
+      put(i, s, rounder.Code(in[i], scales.scales[s], scales.inv_scales[s], i));
     }
   });
 }
@@ -132,7 +145,7 @@ QuantizedMatrix Quantize(MatrixSpan<const double> matrix, const QuantizeOptions&
     result.tensor_scale.Span()[0] = scales.tensor;
   }
   uint8_t* const codes = result.codes.Span().data();
-  ForEachCode(in, shape, options, scales.inv_scales, [&](size_t i, size_t, uint32_t code) {
+  ForEachCode(in, shape, options, scales, [&](size_t i, size_t, uint32_t code) {
     if (bytes == 1) {
       codes[i] = static_cast<uint8_t>(code);
     } else {
@@ -149,7 +162,7 @@ std::vector<float> FakeQuantize(std::span<const double> in,
   CheckCall(in, shape, options, "FakeQuantize");
   RequireSize(out.size(), shape, "FakeQuantize", "out");
   Scales scales = MakeScales(in, shape, options);
-  ForEachCode(in, shape, options, scales.inv_scales, [&](size_t i, size_t s, uint32_t code) {
+  ForEachCode(in, shape, options, scales, [&](size_t i, size_t s, uint32_t code) {
     // Exact: two factors of 24 bits.
     out[i] =
         static_cast<double>(Decode(options.format, code)) * static_cast<double>(scales.scales[s]);
