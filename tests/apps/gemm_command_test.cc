@@ -298,7 +298,7 @@ TEST_F(GemmCommand, MultipliesNvfp4WithItsTwoLevelsOfScales) {
               HasSubstr("t.npy: the scale of a tensor without scales of its groups"));
 }
 
-// What other projects do otherwise: division, and NaN that makes scales NaN.
+// Habits of other projects: division, and NaN that makes scales NaN.
 TEST_F(GemmCommand, CastDividesAndMakesScalesNan) {
   PutFloats("x.npy", {1.1423687934875488f, 7.470498530892655e-06f}, {1, 2});
   const std::string cast = "cast x.npy q.npy --format e4m3fn --scales-out s.npy";

@@ -45,6 +45,22 @@ def test_switchback_is_its_quantised_products(rng):
     assert [row[:2] for row in saved.matrices] == [("X", "bf16")] and saved.bytes == x.size * 2
 
 
+@pytest.mark.parametrize("rule", ["nvfp4", "4over6-mae", "4over6-mse"])
+def test_mx_in_nvfp4_is_the_products_of_the_block_scaled_unit(rule, rng):
+    m = matrices(rng, tokens=48)
+
+    def product(a, b):
+        left, right = (ns.quantize(x, "e2m1fn", scaling=f"block:16/{rule}") for x in (a, b))
+        return ns.matmul(left, right.T, accumulate="mxf4nvf4")
+
+    recipe = ns.LinearRecipe("mx", format="e2m1fn", block=16, scale_rule=rule, accumulate="mxf4nvf4")
+    layer = ns.Linear(recipe)
+    y, saved = layer.forward(m["x"], m["w"])
+    dx, dw = layer.backward(m["g"], m["w"], saved)
+    assert same(y, product(m["x"], m["w"])) and same(dx, product(m["g"], m["w"].T))
+    assert same(dw, product(m["g"].T, ns.round(m["x"], "bf16").T))  # X is kept in bf16
+
+
 @pytest.mark.parametrize("operand, shape", [("forward", "y"), ("weight-gradient", "dw")])
 def test_high_operands_leave_a_product_in_bf16(rng, operand, shape):
     m = matrices(rng)

@@ -73,7 +73,10 @@ def test_the_transpose_has_the_same_codes_and_values(rng):
     assert t.T.scales.shape == t.scales.shape[::-1]
 
 
-@pytest.mark.parametrize("scaling", ["tensor", "column", "block:16/nvfp4", ns.Delayed("e2m1fn")])
+@pytest.mark.parametrize(
+    "scaling",
+    ["tensor", "column", "block:16/nvfp4", "tile:2x16/4over6-mse", ns.Delayed("e2m1fn")],
+)
 def test_results_in_arrays_of_numpy_are_those_in_memory_of_the_library(monkeypatch, scaling, rng):
     x = rng.normal(size=(6, 40)).astype(F32)
     own = ns.quantize(x, "e2m1fn", scaling=scaling)
@@ -85,7 +88,7 @@ def test_results_in_arrays_of_numpy_are_those_in_memory_of_the_library(monkeypat
     assert np.array_equal(own.codes, lent.codes) and same(own.scales, lent.scales)
     assert same(own.dequantize(), lent.dequantize()) and same(own @ lent.T, lent @ own.T)
     assert own.error(x).sqnr_db == lent.error(x).sqnr_db
-    if scaling == "block:16/nvfp4":
+    if scaling in ("block:16/nvfp4", "tile:2x16/4over6-mse"):
         assert own.tensor_scale == lent.tensor_scale
         assert np.array_equal(own.scale_codes, lent.scale_codes)
 

@@ -128,8 +128,8 @@ class Quantized:
 
     @property
     def tensor_scale(self) -> Any:
-        """The scale of the tensor under rule "nvfp4": `scales` are its products with the values of
-        `scale_codes`, rounded to float32.
+        """The scale of the tensor under rule "nvfp4" and four over six: `scales` are its products
+        with the values of `scale_codes`, rounded to float32.
 
         A float; on a device, an array of one number.
         """
@@ -142,10 +142,10 @@ class Quantized:
     def scale_codes(self) -> Any:
         """The scales of the groups in the format of their storage, in the shape of `scales`.
 
-        Under rule "nvfp4" codes of e4m3fn; with `tensor_scale` and `codes` they are the matrix in
-        NVFP4. Under "e4m3" codes of e4m3fn, too. Under "e8m0", and other rules whose scales are
-        powers of two, codes of e8m0fnu, as in MX. Scales of other rules are float32 numbers and
-        have no codes.
+        Under rule "nvfp4" and four over six codes of e4m3fn; with `tensor_scale` and `codes` they
+        are the matrix in NVFP4. Under "e4m3" codes of e4m3fn, too. Under "e8m0", and other rules
+        whose scales are powers of two, codes of e8m0fnu, as in MX. Scales of other rules are
+        float32 numbers and have no codes.
         """
         scales, tensor_scale = self._arrays.scales, self._arrays.tensor_scale
         _, rule = self._scaling
@@ -244,6 +244,9 @@ _POWERS_OF_TWO = (
     "pow2-ceil",
 )
 
+# Rules with a scale of the tensor.
+_TWO_LEVELS = ("nvfp4", "4over6-mae", "4over6-mse")
+
 # Scales that float32 holds as normal numbers, and whose inverse does too.
 _LEAST_SCALE, _LARGEST_SCALE = 2.0**-126, 2.0**126
 
@@ -282,7 +285,9 @@ def quantize(
               row) or "tile:RxC"; RULE is "absmax" (default), "pow2-floor", "pow2-ceil", "e8m0" (the
               shared scale of an MX block), "e8m0-even", "e8m0-ulp", "e8m0-three-eighths",
               "e8m0-ceil" (the same, rounded otherwise; docs/mx.md), "e4m3" (e4m3fn per group),
-              "none" (scale 1) or "nvfp4" (e4m3fn per group under a scale of the tensor).
+              "none" (scale 1), "nvfp4" (e4m3fn per group under a scale of the tensor), or
+              "4over6-mae" or "4over6-mse" (the same, with the largest element at 4 or 6, whichever has
+              the smaller error).
               "block:32/e8m0" is MX, "block:16/nvfp4" with e2m1fn NVFP4.
               Or a `Delayed`.
     scale     a number: the given scale of the whole tensor, instead of `scaling`, rounded once to
@@ -348,7 +353,7 @@ def _quantized(library, array, f, plan, grid, how, random, divide, nan_scales):
         if isinstance(how, Delayed):
             how = how._at(context)
         codes, scales = library.empty(shape, f.code_dtype), library.empty((count,), F32)
-        tensor = library.empty((1,), F32) if rule == "nvfp4" else None
+        tensor = library.empty((1,), F32) if rule in _TWO_LEVELS else None
         arrays = shown(codes), shown(scales), None if tensor is None else shown(tensor)
         source = shown(array)
         core = _core.quantize(

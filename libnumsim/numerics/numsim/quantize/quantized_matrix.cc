@@ -11,6 +11,7 @@
 #include "numsim/cast/cast.h"
 #include "numsim/formats/format_table.h"
 #include "numsim/formats/named_formats.h"
+#include "numsim/quantize/internal/four_over_six.h"
 #include "numsim/quantize/internal/quantized_device.h"
 #include "numsim/quantize/shared/require_scales.h"
 
@@ -53,11 +54,22 @@ void MakeScalesOf(std::span<const float> in,
     Absmax(HostMatrix(in, shape), options.layout, scales);
   }
   ScaleFactory maker(options.format, options.scale_rule);
+  const float most = scales.empty() ? 0 : *std::ranges::max_element(scales);
   if (TakesTensorMaximum(options.scale_rule)) {
-    maker = maker.ForTensor(scales.empty() ? 0 : *std::ranges::max_element(scales));
+    maker = maker.ForTensor(most);
     if (!tensor_scale.empty()) tensor_scale[0] = maker.TensorScale();
   }
-  MakeScales(maker, scales, inv_scales);
+  if (!ComparesElements(options.scale_rule)) return MakeScales(maker, scales, inv_scales);
+  ChooseFourOrSix(in, shape, options.layout, options.scale_rule, maker, most, scales, inv_scales);
+}
+
+// Throws Error if the format is not one that the rule is for.
+void CheckRule(const QuantizeOptions& options, const char* function) {
+  NUMSIM_REQUIRE(!ComparesElements(options.scale_rule) || options.format == kE2M1fn,
+                 "{}: the scale rule {} is for e2m1fn, not for {}",
+                 function,
+                 ToString(options.scale_rule),
+                 ToString(options.format));
 }
 
 // Checks the arguments of a call that writes codes.
@@ -69,6 +81,7 @@ void CheckCall(ConstFloatSpan in, const QuantizeOptions& options, const char* fu
                  function,
                  ToString(options.format),
                  options.format.Bits());
+  CheckRule(options, function);
   MakeEncodePlan(options.format, options.rounding, options.overflow);  // checks the rounding
 }
 
@@ -286,9 +299,15 @@ QuantizedMatrix Quantize(ConstFloatSpan in, const QuantizeOptions& options) {
 
 void QuantizeInto(ConstFloatSpan in, const QuantizeOptions& options, QuantizedMatrix& result) {
   CheckCall(in, options, "Quantize");
-  if (!in.place.IsHost()) RequireUsual(options, "have no device path");
+  if (!in.place.IsHost()) {
+    RequireUsual(options, "have no device path");
+    NUMSIM_REQUIRE(!ComparesElements(options.scale_rule),
+                   "Quantize: the scale rule {} has no device path",
+                   ToString(options.scale_rule));
+  }
   if constexpr (NUMSIM_HAVE_CUDA) {
-    if (Offloads(in.place) && options.IsUsual()) {
+    const bool on_device = options.IsUsual() && !ComparesElements(options.scale_rule);
+    if (on_device && Offloads(in.place)) {
       OffloadedCall call;
       QuantizedMatrix there(call.place());
       QuantizeInto(call.In(in.Float32()), options, there);
@@ -403,6 +422,7 @@ std::vector<float> FakeQuantize(std::span<const float> in,
   RequireSize(in.size(), shape, "FakeQuantize", "in");
   RequireSize(out.size(), shape, "FakeQuantize", "out");
   RequireLayout(options.layout, "FakeQuantize");
+  CheckRule(options, "FakeQuantize");
   std::vector<float> scales(options.layout.Count(shape.rows, shape.cols));
   const std::span<float> inv_scales = InvScaleScratch(scales.size());
   MakeScalesOf(in, shape, options, scales, inv_scales);

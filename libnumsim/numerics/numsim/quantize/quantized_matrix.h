@@ -25,7 +25,7 @@ struct QuantizeOptions {
   ScaleRule scale_rule = ScaleRule::kAbsmax;
   ArrayRandom random = {};
   CodeOrder order = CodeOrder::kInput;  // layout and random bits refer to the input in any order
-  // What other projects do otherwise. Only on the host, and not under given or delayed scales.
+  // Habits of other projects. Only on the host, and not under given or delayed scales.
   // A code is that of x / scale, rounded to float32, instead of x * inv_scale. Where the scale is 0 it
   // is that of a zero with the sign of x.
   bool divide = false;

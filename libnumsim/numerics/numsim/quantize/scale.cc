@@ -16,7 +16,9 @@ constexpr Keyword<ScaleRule> kRules[] = {{"absmax", ScaleRule::kAbsmax},
                                          {"e8m0-ulp", ScaleRule::kE8m0Ulp},
                                          {"e8m0-three-eighths", ScaleRule::kE8m0ThreeEighths},
                                          {"e8m0-ceil", ScaleRule::kE8m0Ceil},
-                                         {"e4m3", ScaleRule::kE4m3}};
+                                         {"e4m3", ScaleRule::kE4m3},
+                                         {"4over6-mae", ScaleRule::kFourOverSixMae},
+                                         {"4over6-mse", ScaleRule::kFourOverSixMse}};
 
 }  // namespace
 

@@ -53,7 +53,20 @@ enum class ScaleRule : uint8_t {
   // One level of scales of e4m3fn: scale = A / M rounded to float32 and then to e4m3fn (nearest even,
   // saturating), inv_scale = 1 / scale. scale = 0 gives inv_scale = 0: such a group becomes zeros.
   kE4m3,
+  // Four over six [FourOverSix], as [TransformerEngine] has it: each group of kNvfp4 under a scale of the
+  // tensor with 256 in the place of 448, or the same with 1.5 S in the place of S before S is rounded,
+  // so that A becomes 4 and not 6. The one with the smaller sum of errors of the group, all float32:
+  //   |code value * S * A_t / (6 * 256) - x| (kFourOverSixMae), or the square of that (kFourOverSixMse)
+  // Elements are rounded to nearest even for this comparison; equal sums choose the first. Only for
+  // e2m1fn, float32 elements and the host. A ScaleFactory, which sees no elements, has the first.
+  kFourOverSixMae,
+  kFourOverSixMse,
 };
+
+// Returns whether a rule chooses between two scales by the elements of the group.
+NUMSIM_HOST_DEVICE constexpr bool ComparesElements(ScaleRule rule) {
+  return rule == ScaleRule::kFourOverSixMae || rule == ScaleRule::kFourOverSixMse;
+}
 
 // Returns whether every scale is a power of two, a number of e8m0fnu. kNone's scale is 1.
 NUMSIM_HOST_DEVICE constexpr bool GivesPowersOfTwo(ScaleRule rule) {
@@ -70,6 +83,8 @@ NUMSIM_HOST_DEVICE constexpr bool GivesPowersOfTwo(ScaleRule rule) {
     case ScaleRule::kAbsmax:
     case ScaleRule::kNvfp4:
     case ScaleRule::kE4m3:
+    case ScaleRule::kFourOverSixMae:
+    case ScaleRule::kFourOverSixMse:
       break;
   }
   return false;
@@ -77,7 +92,7 @@ NUMSIM_HOST_DEVICE constexpr bool GivesPowersOfTwo(ScaleRule rule) {
 
 // Returns whether scales follow from the absolute maximum of the tensor, too.
 NUMSIM_HOST_DEVICE constexpr bool TakesTensorMaximum(ScaleRule rule) {
-  return rule == ScaleRule::kNvfp4;
+  return rule == ScaleRule::kNvfp4 || ComparesElements(rule);
 }
 
 struct Scale {
@@ -106,14 +121,19 @@ class ScaleFactory {
   // TakesTensorMaximum. Without it each group is a tensor.
   NUMSIM_HOST_DEVICE ScaleFactory ForTensor(float absmax) const noexcept {
     ScaleFactory result = *this;
-    result.encode_ = absmax == 0 ? 1 : Bounded(kMaxE4m3 * max_ / absmax);
+    const float largest = ComparesElements(rule_) ? kMaxOfFourOverSix : kMaxE4m3;
+    result.encode_ = absmax == 0 ? 1 : Bounded(largest * max_ / absmax);
     return result;
   }
   // Returns the scale T of the tensor under such a rule; 1 under others.
   NUMSIM_HOST_DEVICE float TensorScale() const noexcept { return encode_ == 0 ? 1 : 1 / encode_; }
+  // Returns the second scale of a group under a rule that compares elements. Requires ForTensor.
+  NUMSIM_HOST_DEVICE Scale MapToFour(float absmax) const noexcept {
+    return FromShare(absmax / max_ * encode_ * 1.5f);
+  }
 
  private:
-  static constexpr float kMaxE4m3 = 448;
+  static constexpr float kMaxE4m3 = 448, kMaxOfFourOverSix = 256;
   static NUMSIM_HOST_DEVICE constexpr float Bounded(float x) {
     constexpr float kMost = std::numeric_limits<float>::max();
     return x < kMost ? x : kMost;
@@ -127,7 +147,11 @@ class ScaleFactory {
     return std::bit_cast<float>((bits + 0x7FFFFu + (bits >> 20 & 1u)) & ~0xFFFFFu);
   }
   NUMSIM_HOST_DEVICE Scale TwoLevels(float absmax) const noexcept {
-    const float scale = RoundToE4m3(absmax / max_ * encode_) * TensorScale();
+    return FromShare(absmax / max_ * encode_);
+  }
+  // Returns the scale of a group whose S is `share` before it is rounded.
+  NUMSIM_HOST_DEVICE Scale FromShare(float share) const noexcept {
+    const float scale = RoundToE4m3(share) * TensorScale();
     if (scale == 0) return {0, 0};
     return {scale, Bounded(1 / scale)};
   }
@@ -183,7 +207,7 @@ class ScaleFactory {
 };
 
 NUMSIM_HOST_DEVICE inline Scale ScaleFactory::operator()(float absmax) const noexcept {
-  if (rule_ == ScaleRule::kNvfp4) {
+  if (TakesTensorMaximum(rule_)) {
     return encode_ == 0 ? ForTensor(absmax).TwoLevels(absmax) : TwoLevels(absmax);
   }
   if (rule_ == ScaleRule::kE4m3) return OneLevel(absmax);
@@ -214,14 +238,16 @@ NUMSIM_HOST_DEVICE inline Scale ScaleFactory::operator()(float absmax) const noe
     case ScaleRule::kNone:
     case ScaleRule::kNvfp4:
     case ScaleRule::kE4m3:
+    case ScaleRule::kFourOverSixMae:
+    case ScaleRule::kFourOverSixMse:
       break;
   }
   return {};
 }
 
 // Converts between a rule and its name: absmax, pow2-floor, pow2-ceil, e8m0, none, nvfp4, e8m0-even,
-// e8m0-ulp, e8m0-three-eighths, e8m0-ceil, e4m3. Parsing throws Error, listing the names, for any other
-// text.
+// e8m0-ulp, e8m0-three-eighths, e8m0-ceil, e4m3, 4over6-mae, 4over6-mse. Parsing throws Error, listing
+// the names, for any other text.
 std::string_view ToString(ScaleRule rule);
 ScaleRule ParseScaleRule(std::string_view text);
 // Returns the names, separated by ", ".

@@ -84,6 +84,10 @@ Scale TwoLevels(const FormatSpec& format, ScaleRule rule, Float64Maxima absmax) 
 }  // namespace
 
 Scale ScaleOfFloat64(const FormatSpec& format, ScaleRule rule, Float64Maxima absmax) {
+  if (ComparesElements(rule)) {
+    throw ScaleError(
+        fmt::format("the rule {} compares elements in float32 and has no float64", ToString(rule)));
+  }
   if (rule == ScaleRule::kNone || absmax.group == 0) {
     if (!TakesTensorMaximum(rule) && rule != ScaleRule::kE4m3) return {};
     return {0, 0};
@@ -134,6 +138,8 @@ Scale ScaleOfFloat64(const FormatSpec& format, ScaleRule rule, Float64Maxima abs
       return OneLevel(absmax.group, max);
     case ScaleRule::kNone:
     case ScaleRule::kNvfp4:
+    case ScaleRule::kFourOverSixMae:
+    case ScaleRule::kFourOverSixMse:
       break;  // handled above
   }
   NUMSIM_CHECK(false, "scale rule {}", static_cast<int>(rule));
