@@ -76,6 +76,11 @@ void AddOperationOptions(CLI::App* sub, OperationOptions& options) {
                   "Products of dot that share a block scale (default: 32 for a --scale-format "
                   "without mantissa bits, such as e8m0fnu, else 16)")
       ->check(CLI::Range(1, kMostDotLength));
+  sub->add_option("--scale-rule",
+                  named.scale_rule,
+                  "Rule of the scales of quantize-mx (default: e8m0): e8m0, e8m0-even, e8m0-ulp, "
+                  "e8m0-three-eighths, e8m0-ceil, pow2-floor or pow2-ceil")
+      ->check(NotEmpty());
   sub->add_flag("--tensor-scale",
                 named.tensor_scale,
                 "Add the scale of the tensor as an operand (quantize-nvfp4), or the scales of both "

@@ -380,6 +380,7 @@ TEST_F(Oracle, AnswerCompletesGivenCases) {
         kConvert + " --rounding sr --sr-bits 8 --level random:2000",
         std::string("--op dot --format bf16 --to fp32 --length 9 --level random:200"),
         std::string("--op quantize-mx --to e4m3fn --level random:200"),
+        std::string("--op quantize-mx --to e2m1fn --scale-rule e8m0-even --level random:200"),
         std::string("--op eq --format e2m1fn --level full")}) {
     const std::string operation = words.substr(0, words.find(" --level"));
     const Outcome answers =

@@ -13,6 +13,7 @@
 #include "numsim/oracle/operation.h"
 #include "numsim/rounding/encode.h"
 #include "tests/oracle/case_lists.h"
+#include "tests/support/error_of.h"
 #include "tests/support/special_values.h"
 
 namespace numsim {
@@ -139,6 +140,77 @@ TEST(QuantizeMx, EqualsASecondComputation) {
   }
   ExpectSame({.op = "quantize-mx", .format = "bf16", .to = "e2m1fn", .length = 8}, &ExpectedMx);
   ExpectSame({.op = "quantize-mx", .format = "e5m2", .to = "e4m3fn"}, &ExpectedMx);
+}
+
+// Comparisons of the maximum, in doubles, with the numbers at which the scales of a rule step.
+int ExponentUnder(const std::string& rule, double maximum, const FormatSpec& element) {
+  if (maximum == 0) return 0;
+  const double largest = MaxFinite(element);
+  int emax = 0;
+  std::frexp(largest, &emax);
+  --emax;
+  const double ulp = std::ldexp(1.0, -element.mantissa_bits);  // of numbers from 1 to 2
+  int e = std::max(std::ilogb(maximum) - emax - 2, -127);
+  const auto is_at_least = [&](double significand) {  // significand * 2^(e + 1)
+    return maximum >= std::ldexp(significand, e + 1);
+  };
+  const auto steps = [&] {  // whether the scale is at least 2^(e + 1)
+    const double one = std::ldexp(1.0, emax);
+    if (rule == "e8m0") return is_at_least(one);
+    if (rule == "e8m0-even") return is_at_least(one * (1 - ulp / 4));
+    if (rule == "e8m0-ulp") return is_at_least(one * (1 - ulp / 2));
+    if (rule == "e8m0-three-eighths") return is_at_least(one * (1 - ulp * 3 / 16));
+    if (rule == "e8m0-ceil") return maximum > std::ldexp(one, e);
+    if (rule == "pow2-floor") return is_at_least(largest);
+    return maximum > std::ldexp(largest, e);  // pow2-ceil
+  };
+  while (e < 127 && steps()) ++e;
+  return e;
+}
+
+TEST(QuantizeMx, EveryRuleOfPowersOfTwoEqualsASecondComputation) {
+  for (const char* rule : {"e8m0",
+                           "e8m0-even",
+                           "e8m0-ulp",
+                           "e8m0-three-eighths",
+                           "e8m0-ceil",
+                           "pow2-floor",
+                           "pow2-ceil"}) {
+    for (const auto& [format, to] :
+         {std::pair("fp32", "e4m3fn"), {"fp32", "e2m1fn"}, {"bf16", "e2m3fn"}, {"bf16", "e5m2"}}) {
+      SCOPED_TRACE(std::string(rule) + " " + format + " to " + to);
+      const auto operation = MakeOperation(
+          {.op = "quantize-mx", .format = format, .to = to, .length = 4, .scale_rule = rule});
+      for (const char* level : {"edges", "random:3000"}) {
+        const CaseGenerator cases(*operation, ParseCaseLevel(level, 7));
+        Numbers inputs(operation->inputs().size());
+        for (uint64_t i = 0; i < cases.size(); ++i) {
+          cases.Case(i, inputs);
+          const std::vector<double> values = ValuesOf(*operation, inputs);
+          const FormatSpec& element = operation->results()[1].format->spec;
+          const int exponent = ExponentUnder(rule, FiniteMaximum(values), element);
+          Numbers expected = {static_cast<uint64_t>(exponent + 127)};
+          for (const double x : values) {
+            expected.push_back(NearestCode(element, x, std::ldexp(1.0, exponent)));
+          }
+          ASSERT_EQ(Evaluate(*operation, inputs), expected) << level << " " << i;
+        }
+      }
+    }
+  }
+}
+
+TEST(QuantizeMx, RulesThatAreOfOtherScalesAreRefused) {
+  for (const char* rule : {"absmax", "none", "nvfp4", "e4m3", "4over6-mae"}) {
+    EXPECT_EQ(
+        ErrorOf([&] { MakeOperation({.op = "quantize-mx", .to = "e2m1fn", .scale_rule = rule}); }),
+        std::string("--scale-rule ") + rule + ": scales of quantize-mx are powers of two");
+  }
+  EXPECT_NE(ErrorOf([] { MakeOperation({.op = "quantize-nvfp4", .scale_rule = "e8m0"}); }),
+            kNoError);
+  EXPECT_NE(
+      ErrorOf([] { MakeOperation({.op = "quantize-mx", .to = "e2m1fn", .scale_rule = "even"}); }),
+      kNoError);
 }
 
 TEST(QuantizeMx, ScaleIsThePowerOfTwoOfTheMaximum) {

@@ -105,6 +105,20 @@ def test_values_and_flags_are_judged_too():
     assert not verdict and verdict.first[0].kind == "flags"
 
 
+@pytest.mark.parametrize("rule", ["e8m0", "e8m0-even", "e8m0-ulp", "e8m0-ceil", "pow2-ceil"])
+def test_blocks_under_a_scale_rule_are_those_of_quantize(rule):
+    options = {"to": "e2m1fn", "scale_rule": rule, "length": 4}
+    v = ns.oracle.vectors("quantize-mx", "fp32", level="random:2000", **options)
+    x = np.column_stack([v[f"x[{i}]"] for i in range(4)]).astype(np.uint32).view(np.float32)
+    q = ns.quantize(x, "e2m1fn", scaling=f"block:4/{rule}")
+    assert np.array_equal(q.scale_codes[:, 0], v["scale"])
+    numbers = ~np.isnan(x)
+    codes = np.column_stack([v[f"q[{i}]"] for i in range(4)])
+    assert np.array_equal(q.codes[numbers], codes[numbers])
+    with pytest.raises(ns.Error, match="--scale-rule nvfp4: scales of quantize-mx are powers of"):
+        ns.oracle.vectors("quantize-mx", "fp32", to="e2m1fn", scale_rule="nvfp4")
+
+
 def test_stochastic_casts_are_judged_by_their_random_bits():
     def cast(x, random):
         return ns.encode(x, "e5m2", rounding=ns.SR(bits=8, variant="b", random_bits=random))

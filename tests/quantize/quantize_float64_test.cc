@@ -113,6 +113,8 @@ TEST(QuantizeFloat64, ScalesComeFromTheExactMaximum) {
   // The quotient, not the quotient of the rounded maximum: 448 (1 + 2^-24) rounds to 448 (a tie).
   EXPECT_EQ(scale(448 * (1 + 0x1p-24 + 0x1p-50), ScaleRule::kAbsmax), 1 + 0x1p-23f);
   EXPECT_EQ(scale(1e-300, ScaleRule::kAbsmax), 0x1p-126f);
+  EXPECT_EQ(scale(1e-300, ScaleRule::kPow2Ceil), 0x1p-127f);
+  EXPECT_EQ(scale(448 * 0x1p-127 * (1 + 0x1p-50), ScaleRule::kPow2Ceil), 0x1p-126f);
   EXPECT_EQ(scale(0, ScaleRule::kAbsmax), 1);
 }
 

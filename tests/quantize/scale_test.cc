@@ -329,14 +329,47 @@ TEST(MakeScale, TheTiniestAndTheHugestMaximaGiveFiniteInverses) {
 }
 
 TEST(MakeScale, BelowTheBoundTheMaximumCountsAsTheBound) {
-  for (const char* rule : {"absmax", "pow2-floor", "pow2-ceil"}) {
-    for (const char* name : {"int8", "e4m3fn", "bf16", "e2m1fn"}) {
-      const float bound = MaxFinite(Spec(name)) * 0x1p-126f;
-      for (float a : {kSmallest, Down(bound), bound}) {
-        const Scale scale = MakeScale(Spec(name), a, ParseScaleRule(rule));
-        EXPECT_EQ(scale.scale, 0x1p-126f) << rule << " " << name << " " << a;
-        EXPECT_EQ(scale.inv_scale, 0x1p126f) << rule << " " << name << " " << a;
+  for (const char* name : {"int8", "e4m3fn", "bf16", "e2m1fn"}) {
+    const float bound = MaxFinite(Spec(name)) * 0x1p-126f;
+    for (float a : {kSmallest, Down(bound), bound}) {
+      const Scale scale = MakeScale(Spec(name), a, ScaleRule::kAbsmax);
+      EXPECT_EQ(scale.scale, 0x1p-126f) << name << " " << a;
+      EXPECT_EQ(scale.inv_scale, 0x1p126f) << name << " " << a;
+    }
+  }
+}
+
+// 2^-127 is the smallest number of e8m0fnu, and the nearest power of two at or above A / M of all
+// that are smaller.
+TEST(MakeScale, PowersOfTwoEndAtThoseOfE8m0) {
+  for (const char* name : {"int8", "e4m3fn", "bf16", "e2m1fn"}) {
+    const float max = MaxFinite(Spec(name));
+    const auto scale = [&](ScaleRule rule, float a) { return MakeScale(Spec(name), a, rule); };
+    for (const ScaleRule rule : {ScaleRule::kPow2Floor, ScaleRule::kPow2Ceil}) {
+      for (float a : {kSmallest, 0x1p-140f, max * 0x1p-127f}) {
+        EXPECT_EQ(scale(rule, a).scale, 0x1p-127f) << name << " " << a;
+        EXPECT_EQ(scale(rule, a).inv_scale, 0x1p127f) << name << " " << a;
       }
+      EXPECT_EQ(scale(rule, max * 0x1p-126f).scale, 0x1p-126f) << name;
+    }
+    EXPECT_EQ(scale(ScaleRule::kPow2Floor, Down(max * 0x1p-126f)).scale, 0x1p-127f) << name;
+    EXPECT_EQ(scale(ScaleRule::kPow2Ceil, Up(max * 0x1p-127f)).scale, 0x1p-126f) << name;
+  }
+}
+
+// The conversion of [TransformerEngine] takes the exponent field of the product, one more if it has a
+// significand, except that of subnormals up to 2^-127.
+TEST(MakeScale, Pow2CeilIsRceilOfSmallMaxima) {
+  for (const char* format : {"e2m1fn", "e4m3fn", "e5m2"}) {
+    const ScaleFactory maker(Spec(format), ScaleRule::kPow2Ceil);
+    const float inverse = static_cast<float>(1.0 / static_cast<double>(MaxFinite(Spec(format))));
+    for (uint32_t bits = 1; bits < 0x10000000u; bits += 4099) {
+      const float a = std::bit_cast<float>(bits);
+      const uint32_t scaled = std::bit_cast<uint32_t>(a * inverse);
+      const uint32_t field = scaled >> 23, fraction = scaled & 0x7FFFFFu;
+      const bool up = fraction != 0 && !(field == 0 && fraction <= 0x400000u);
+      const int exponent = static_cast<int>(field + (up ? 1 : 0)) - 127;
+      ASSERT_EQ(maker(a).scale, std::ldexp(1.0f, exponent)) << format << " " << a;
     }
   }
 }

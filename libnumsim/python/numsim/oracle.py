@@ -40,6 +40,7 @@ _OPTIONS = {
     "length": lambda value, name: _settings.integer(value, name, 0, (1 << 31) - 1),
     "tensor_scale": _settings.flag,
     "block": lambda value, name: _settings.integer(value, name, 0, (1 << 31) - 1),
+    "scale_rule": _settings.text,
     "profile": _settings.text,
 }
 
@@ -100,7 +101,8 @@ def vectors(
     options   of the operation: format_b, format_c, to, scale_format, accumulation, rounding,
               variant, random_bits, overflow, tininess ("after", "before"), length, profile;
               scale_format, block and tensor_scale give a dot product block scales; any_operands
-              gives it an accumulation mode of a device that does not take its formats
+              gives it an accumulation mode of a device that does not take its formats; scale_rule
+              is of quantize-mx
 
     The last column is "flags" if the operation has flags.
     """

@@ -110,6 +110,7 @@ void BindOperation(nb::module_& m) {
          int length,
          bool tensor_scale,
          int block,
+         const std::string& scale_rule,
          const std::string& profile) {
         return MakeOperation({.op = op,
                               .format = format,
@@ -125,7 +126,8 @@ void BindOperation(nb::module_& m) {
                               .length = length,
                               .tensor_scale = tensor_scale,
                               .profile = profile,
-                              .block = block})
+                              .block = block,
+                              .scale_rule = scale_rule})
             .release();
       },
       nb::arg("op"),
@@ -144,6 +146,7 @@ void BindOperation(nb::module_& m) {
       nb::arg("length") = 0,
       nb::arg("tensor_scale") = false,
       nb::arg("block") = 0,
+      nb::arg("scale_rule") = "",
       nb::arg("profile") = "");
   // (name, summary) of each operation.
   m.def("operation_table", [] {

@@ -51,6 +51,7 @@ void CheckOptions(const OperationRequest& r, const OptionSet& uses) {
   CheckUse(r.op, "tensor-scale", r.tensor_scale, uses.tensor_scale);
   CheckUse(r.op, "profile", !r.profile.empty(), r.op == "convert");
   CheckUse(r.op, "block", r.block != 0, uses.block);
+  CheckUse(r.op, "scale-rule", !r.scale_rule.empty(), uses.scale_rule);
   for (const auto& [option, value] : {std::pair("length", r.length), std::pair("block", r.block)}) {
     if (value < 0 || value > kMostDotLength) {
       throw Error::Format("--{} {} is not between 1 and {}", option, value, kMostDotLength);
@@ -93,6 +94,7 @@ ResolvedRequest Resolve(const OperationRequest& r, const OptionSet& uses) {
   resolved.block = r.block;
   resolved.has_block_scales = uses.block && !r.scale_format.empty();
   resolved.tensor_scale = r.tensor_scale;
+  resolved.scale_rule = r.scale_rule;
   const bool block = uses.wide_source && uses.length;  // quantisation saturates [OCP-MX]
   resolved.plan =
       MakeEncodePlan(resolved.to.spec,

@@ -83,6 +83,8 @@ struct OperationRequest {
                               // rounding, overflow and tininess; has no flags
   int block = 0;  // dot with block scales: products that share a scale; default: 32 for a scale
                   // without mantissa bits (e8m0fnu), else 16
+  std::string scale_rule = {};  // quantize-mx: a rule whose scales are powers of two
+                                // (quantize/scale.h); default: e8m0
 };
 
 inline constexpr int kMostDotLength = 4096;
@@ -101,6 +103,7 @@ struct OptionSet {
   bool length = false;
   bool tensor_scale = false;
   bool block = false;
+  bool scale_rule = false;
 };
 
 struct OperationInfo {

@@ -152,6 +152,7 @@ std::string PackCommand(const PackEntry& entry) {
   if (request.length > 0) add("length", std::to_string(request.length));
   if (request.tensor_scale) command += " --tensor-scale";
   if (request.block > 0) add("block", std::to_string(request.block));
+  add("scale-rule", request.scale_rule);
   add("level", ToString(entry.level));
   if (entry.level.kind == CaseLevel::Kind::kRandom) add("seed", std::to_string(entry.level.seed));
   return command;

@@ -101,11 +101,11 @@ struct Scale {
 };
 
 // Returns the scale of elements whose absolute maximum over finite elements is `absmax`. Requires
-// absmax finite and >= 0. absmax == 0 gives scale 1. If absmax / M is below 2^-126, absmax is
-// replaced by M * 2^-126, so that inv_scale is finite. Only the rules kE8m0 to kE8m0Ceil go down to
-// 2^-127, which is exact in float32 as a subnormal. Scales are finite: a power of two is at most
-// 2^127, also under kPow2Ceil, and absmax / M is limited to float32's largest value. Under kNvfp4 the
-// group is the whole tensor. Under kNvfp4 and kE4m3 only what their comments say holds.
+// absmax finite and >= 0. absmax == 0 gives scale 1. Scales and their inverses are finite. A power of
+// two is at least 2^-127, which float32 holds as a subnormal, and at most 2^127, as in e8m0fnu. Under
+// kAbsmax, if absmax / M is below 2^-126, absmax is replaced by M * 2^-126, and absmax / M is limited
+// to float32's largest value. Under kNvfp4 the group is the whole tensor. Under kNvfp4 and kE4m3 only
+// what their comments say holds.
 Scale MakeScale(const FormatSpec& format, float absmax, ScaleRule rule) noexcept;
 
 // MakeScale for many maxima: the constants of the format are computed once. The call operator also
@@ -212,17 +212,18 @@ NUMSIM_HOST_DEVICE inline Scale ScaleFactory::operator()(float absmax) const noe
   }
   if (rule_ == ScaleRule::kE4m3) return OneLevel(absmax);
   if (absmax == 0 || rule_ == ScaleRule::kNone) return {};
-  // For a format with M < 1, M * 2^-126 may be subnormal. float32 holds it exactly enough.
-  const float least = max_ * 0x1p-126f;
-  const float bounded = absmax < least ? least : absmax;
   switch (rule_) {
-    case ScaleRule::kAbsmax:
+    case ScaleRule::kAbsmax: {
+      // For a format with M < 1, M * 2^-126 may be subnormal. float32 holds it exactly enough.
+      const float least = max_ * 0x1p-126f;
+      const float bounded = absmax < least ? least : absmax;
       // If the format's largest value is below 1, the quotient can exceed float32's range.
       return {Bounded(bounded / max_), max_ / bounded};
+    }
     case ScaleRule::kPow2Floor:
-      return PowerOfTwo(FloorLog2Ratio(bounded, max_));
+      return PowerOfTwo(FloorLog2Ratio(absmax, max_));
     case ScaleRule::kPow2Ceil:
-      return PowerOfTwo(FloorLog2Ratio(bounded, max_) + (IsPowerOfTwoRatio(bounded, max_) ? 0 : 1));
+      return PowerOfTwo(FloorLog2Ratio(absmax, max_) + (IsPowerOfTwoRatio(absmax, max_) ? 0 : 1));
     case ScaleRule::kE8m0:
       return PowerOfTwo(Normalise(absmax).exponent - max_exponent_);
     case ScaleRule::kE8m0Even:

@@ -9,8 +9,9 @@
 //
 // quantize-mx [OCP-MX]: scale = 2^(floor(log2 A) - emax), clamped to 2^-127 .. 2^127, as a code of
 // e8m0fnu; emax is the exponent of the largest value of the element format. A = 0 gives scale 1
-// (code 7F). This is ScaleRule::kE8m0. Elements above the largest value saturate. Elements of int8
-// are integers: [OCP-MX] counts in units of 2^-6, so the scale here is 2^6 times smaller.
+// (code 7F). This is ScaleRule::kE8m0, the default; a request may name another rule whose scales are
+// powers of two. Elements above the largest value saturate. Elements of int8 are integers: [OCP-MX]
+// counts in units of 2^-6, so the scale here is 2^6 times smaller.
 //
 // quantize-nvfp4: scale = A / (6 T) rounded once to e4m3fn, nearest-even, saturating. The elements
 // are codes of e2m1fn for element / (scale * T) with the exact product scale * T. T is the last
@@ -23,6 +24,7 @@
 #include <vector>
 
 #include "numsim/arith/shared/exact.h"
+#include "numsim/base/error.h"
 #include "numsim/formats/decode.h"
 #include "numsim/formats/named_formats.h"
 #include "numsim/oracle/internal/operation_row.h"
@@ -101,13 +103,13 @@ class BlockOperation : public Operation {
 class QuantizeMx : public BlockOperation {
  public:
   QuantizeMx(const OperationInfo& info, const ResolvedRequest& r)
-      : BlockOperation(info, r, kMxLength, kE8M0fnu, r.to.spec) {}
+      : BlockOperation(info, r, kMxLength, kE8M0fnu, r.to.spec), rule_(RuleOf(r.scale_rule)) {}
 
   Flags Evaluate(std::span<const uint64_t> inputs,
                  std::span<uint64_t> results) const noexcept override {
     const Unrounded maximum = Maximum(inputs);
     const float absmax = std::ldexp(static_cast<float>(maximum.significand), maximum.exponent);
-    const int exponent = std::ilogb(MakeScale(plan_.format, absmax, ScaleRule::kE8m0).scale);
+    const int exponent = std::ilogb(MakeScale(plan_.format, absmax, rule_).scale);
     results[0] = static_cast<uint64_t>(exponent + kE8m0Bias);
     for (size_t i = 0; i < length_; ++i) {
       Unrounded x = Element(inputs, i);
@@ -116,6 +118,18 @@ class QuantizeMx : public BlockOperation {
     }
     return 0;
   }
+
+ private:
+  static ScaleRule RuleOf(const std::string& text) {
+    if (text.empty()) return ScaleRule::kE8m0;
+    const ScaleRule rule = ParseScaleRule(text);
+    if (!GivesPowersOfTwo(rule) || rule == ScaleRule::kNone) {
+      throw Error::Format("--scale-rule {}: scales of quantize-mx are powers of two", text);
+    }
+    return rule;
+  }
+
+  ScaleRule rule_;
 };
 
 class QuantizeNvfp4 : public BlockOperation {
@@ -171,11 +185,17 @@ std::unique_ptr<Operation> Make(const OperationInfo& info, const ResolvedRequest
 
 const OperationRow kRows[] = {
     {{"quantize-mx",
-      "quantises a block to a shared e8m0fnu scale 2^(floor(log2 absmax) - emax) and codes; absmax "
+      "quantises a block to a shared e8m0fnu scale 2^(floor(log2 absmax) - emax), or that of "
+      "another scale rule, and codes; absmax "
       "is taken over finite elements, and an absmax of 0 gives scale 1; infinities saturate, NaN "
       "as in convert",
       false,
-      {.wide_source = true, .to = true, .rounding = true, .overflow = true, .length = true}},
+      {.wide_source = true,
+       .to = true,
+       .rounding = true,
+       .overflow = true,
+       .length = true,
+       .scale_rule = true}},
      &Make<QuantizeMx>},
     {{"quantize-nvfp4",
       "quantises a block to an e4m3fn scale absmax / (6 T) and e2m1fn codes of x / (scale T), T "

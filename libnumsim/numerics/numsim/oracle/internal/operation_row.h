@@ -21,6 +21,7 @@ struct ResolvedRequest {
   bool tensor_scale = false;
   int block = 0;                  // 0: the default
   bool has_block_scales = false;  // dot
+  std::string scale_rule;         // empty: the default
 };
 
 struct OperationRow {

@@ -26,7 +26,8 @@ constexpr TextField kTextFields[] = {{"operation", &OperationRequest::op},
                                      {"format_c", &OperationRequest::format_c},
                                      {"to", &OperationRequest::to},
                                      {"scale_format", &OperationRequest::scale_format},
-                                     {"accumulator", &OperationRequest::accumulation}};
+                                     {"accumulator", &OperationRequest::accumulation},
+                                     {"scale_rule", &OperationRequest::scale_rule}};
 
 Json RequestObject(const OperationRequest& request) {
   Json object;

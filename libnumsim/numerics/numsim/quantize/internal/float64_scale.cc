@@ -100,9 +100,9 @@ Scale ScaleOfFloat64(const FormatSpec& format, ScaleRule rule, Float64Maxima abs
   }
   if (two_levels) return TwoLevels(format, rule, absmax);
   const auto max = static_cast<double>(MaxFinite(format));
-  const double bounded = std::max(absmax.group, max * 0x1p-126);
   switch (rule) {
     case ScaleRule::kAbsmax: {
+      const double bounded = std::max(absmax.group, max * 0x1p-126);
       const Scale scale = {Quotient(bounded, max), Quotient(max, bounded)};
       if (std::isinf(scale.scale) || scale.inv_scale == 0) {
         RefuseScale(format, rule, absmax.group);
@@ -110,11 +110,12 @@ Scale ScaleOfFloat64(const FormatSpec& format, ScaleRule rule, Float64Maxima abs
       return scale;
     }
     case ScaleRule::kPow2Floor:
-      return PowerOfTwo(format, rule, absmax.group, FloorLog2Ratio(bounded, max));
+      return PowerOfTwo(format, rule, absmax.group, FloorLog2Ratio(absmax.group, max));
     case ScaleRule::kPow2Ceil: {
       int unused = 0;
-      const bool power = std::frexp(bounded, &unused) == std::frexp(max, &unused);
-      return PowerOfTwo(format, rule, absmax.group, FloorLog2Ratio(bounded, max) + (power ? 0 : 1));
+      const bool power = std::frexp(absmax.group, &unused) == std::frexp(max, &unused);
+      const int e = FloorLog2Ratio(absmax.group, max) + (power ? 0 : 1);
+      return PowerOfTwo(format, rule, absmax.group, e);
     }
     case ScaleRule::kE8m0:
       return PowerOfTwo(
