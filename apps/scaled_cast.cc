@@ -128,8 +128,8 @@ CLI::Option* AddScaleOptions(CLI::App* sub, ScaleOptions& options) {
          options.rule,
          "Rule that computes a scale from the largest magnitude: absmax, pow2-floor, "
          "pow2-ceil, e8m0, e8m0-even, e8m0-ulp, e8m0-three-eighths, e8m0-ceil, e4m3, none, "
-         "4over6-mae, 4over6-mse, or nvfp4 (with --granularity block:16 and --format e2m1fn: "
-         "NVFP4; the scales that are written include that of the tensor)")
+         "4over6-mae, 4over6-mse, nvfp4-inverse, or nvfp4 (with --granularity block:16 and "
+         "--format e2m1fn: NVFP4; the scales that are written include that of the tensor)")
       ->needs(out)
       ->capture_default_str();
   sub->add_option("--tensor-scale-out",

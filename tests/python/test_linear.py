@@ -45,7 +45,7 @@ def test_switchback_is_its_quantised_products(rng):
     assert [row[:2] for row in saved.matrices] == [("X", "bf16")] and saved.bytes == x.size * 2
 
 
-@pytest.mark.parametrize("rule", ["nvfp4", "4over6-mae", "4over6-mse"])
+@pytest.mark.parametrize("rule", ["nvfp4", "nvfp4-inverse", "4over6-mae", "4over6-mse"])
 def test_mx_in_nvfp4_is_the_products_of_the_block_scaled_unit(rule, rng):
     m = matrices(rng, tokens=48)
 

@@ -78,6 +78,30 @@ TEST(Nvfp4, ScaleOfTheTensorMapsItsMaximumToTheLargestScale) {
   }
 }
 
+// Numbers of bf16 under maxima of bf16, of which some are ties of one order of operations alone.
+TEST(Nvfp4, InverseMultipliesWhereNvfp4Divides) {
+  const FormatSpec e2m1 = ParseFormat("e2m1fn").spec;
+  size_t different = 0, scales = 0;
+  for (uint32_t most = 0x4080; most < 0x4180; ++most) {
+    const auto tensor = std::bit_cast<float>(most << 16);
+    const float encode = 2688 / tensor, sixth = 1.0f / 6;
+    const ScaleFactory divides = ScaleFactory(e2m1, ScaleRule::kNvfp4).ForTensor(tensor);
+    const ScaleFactory multiplies = ScaleFactory(e2m1, ScaleRule::kNvfp4Inverse).ForTensor(tensor);
+    EXPECT_EQ(multiplies.TensorScale(), divides.TensorScale());
+    for (uint32_t bits = 0x3E80; bits <= most; ++bits) {
+      const auto absmax = std::bit_cast<float>(bits << 16);
+      const float factor = encode * sixth;
+      const Scale made = multiplies(absmax);
+      ASSERT_EQ(made.scale, RoundToE4m3(absmax * factor) * (1 / encode)) << tensor << " " << absmax;
+      ASSERT_EQ(made.inv_scale, 1 / made.scale);
+      different += made.scale != divides(absmax).scale ? 1 : 0;
+      ++scales;
+    }
+  }
+  EXPECT_GT(different, 0u);
+  EXPECT_LT(different, scales / 50);
+}
+
 TEST(Nvfp4, QuotientsBeyondFloat32AreItsLargestValue) {
   const ScaleFactory maker = ScaleFactory(ParseFormat("e2m1fn").spec, ScaleRule::kNvfp4)
                                  .ForTensor(std::numeric_limits<float>::denorm_min());

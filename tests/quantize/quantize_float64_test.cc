@@ -60,8 +60,11 @@ TEST(QuantizeFloat64, ScalesOfFloat32MaximaAreThoseOfTheFloat32Call) {
   std::vector<float> narrow(shape.Elements());
   FillNormal({.seed = 3, .stream = 2}, 0, narrow);
   const std::vector<double> wide(narrow.begin(), narrow.end());
-  for (const ScaleRule rule :
-       {ScaleRule::kAbsmax, ScaleRule::kPow2Ceil, ScaleRule::kNvfp4, ScaleRule::kE4m3}) {
+  for (const ScaleRule rule : {ScaleRule::kAbsmax,
+                               ScaleRule::kPow2Ceil,
+                               ScaleRule::kNvfp4,
+                               ScaleRule::kNvfp4Inverse,
+                               ScaleRule::kE4m3}) {
     const QuantizeOptions options = Options("e2m1fn", "block:16", rule);
     const QuantizedMatrix a = Quantize(HostMatrix(std::span<const float>(narrow), shape), options);
     const QuantizedMatrix b = Quantize(HostMatrix(std::span<const double>(wide), shape), options);

@@ -387,12 +387,14 @@ TEST(ScaleRule, NamesParseBackAndOthersAreRefusedWithTheList) {
                            "e8m0-ceil",
                            "e4m3",
                            "4over6-mae",
-                           "4over6-mse"}) {
+                           "4over6-mse",
+                           "nvfp4-inverse"}) {
     EXPECT_EQ(ToString(ParseScaleRule(text)), text);
   }
   EXPECT_EQ(ErrorOf([] { ParseScaleRule("mean"); }),
             "scale rule 'mean' is not one of absmax, pow2-floor, pow2-ceil, e8m0, none, nvfp4, "
-            "e8m0-even, e8m0-ulp, e8m0-three-eighths, e8m0-ceil, e4m3, 4over6-mae, 4over6-mse");
+            "e8m0-even, e8m0-ulp, e8m0-three-eighths, e8m0-ceil, e4m3, 4over6-mae, 4over6-mse, "
+            "nvfp4-inverse");
 }
 
 }  // namespace

@@ -245,7 +245,7 @@ _POWERS_OF_TWO = (
 )
 
 # Rules with a scale of the tensor.
-_TWO_LEVELS = ("nvfp4", "4over6-mae", "4over6-mse")
+_TWO_LEVELS = ("nvfp4", "nvfp4-inverse", "4over6-mae", "4over6-mse")
 
 # Scales that float32 holds as normal numbers, and whose inverse does too.
 _LEAST_SCALE, _LARGEST_SCALE = 2.0**-126, 2.0**126
@@ -285,9 +285,10 @@ def quantize(
               row) or "tile:RxC"; RULE is "absmax" (default), "pow2-floor", "pow2-ceil", "e8m0" (the
               shared scale of an MX block), "e8m0-even", "e8m0-ulp", "e8m0-three-eighths",
               "e8m0-ceil" (the same, rounded otherwise; docs/mx.md), "e4m3" (e4m3fn per group),
-              "none" (scale 1), "nvfp4" (e4m3fn per group under a scale of the tensor), or
-              "4over6-mae" or "4over6-mse" (the same, with the largest element at 4 or 6, whichever has
-              the smaller error).
+              "none" (scale 1), "nvfp4" (e4m3fn per group under a scale of the tensor),
+              "nvfp4-inverse" (the same with a product in place of a quotient; docs/mx.md), or
+              "4over6-mae" or "4over6-mse" (the same, with the largest element at 4 or 6,
+              whichever has the smaller error).
               "block:32/e8m0" is MX, "block:16/nvfp4" with e2m1fn NVFP4.
               Or a `Delayed`.
     scale     a number: the given scale of the whole tensor, instead of `scaling`, rounded once to

@@ -18,7 +18,8 @@ constexpr Keyword<ScaleRule> kRules[] = {{"absmax", ScaleRule::kAbsmax},
                                          {"e8m0-ceil", ScaleRule::kE8m0Ceil},
                                          {"e4m3", ScaleRule::kE4m3},
                                          {"4over6-mae", ScaleRule::kFourOverSixMae},
-                                         {"4over6-mse", ScaleRule::kFourOverSixMse}};
+                                         {"4over6-mse", ScaleRule::kFourOverSixMse},
+                                         {"nvfp4-inverse", ScaleRule::kNvfp4Inverse}};
 
 }  // namespace
 

@@ -61,6 +61,9 @@ enum class ScaleRule : uint8_t {
   // e2m1fn, float32 elements and the host. A ScaleFactory, which sees no elements, has the first.
   kFourOverSixMae,
   kFourOverSixMse,
+  // kNvfp4 with S = A * (encode * (1 / M)), each operation rounded to float32, as [TransformerEngine] has
+  // it at commit d0067d0: another S where A / M * encode is near the middle of two numbers of e4m3fn.
+  kNvfp4Inverse,
 };
 
 // Returns whether a rule chooses between two scales by the elements of the group.
@@ -85,6 +88,7 @@ NUMSIM_HOST_DEVICE constexpr bool GivesPowersOfTwo(ScaleRule rule) {
     case ScaleRule::kE4m3:
     case ScaleRule::kFourOverSixMae:
     case ScaleRule::kFourOverSixMse:
+    case ScaleRule::kNvfp4Inverse:
       break;
   }
   return false;
@@ -92,7 +96,7 @@ NUMSIM_HOST_DEVICE constexpr bool GivesPowersOfTwo(ScaleRule rule) {
 
 // Returns whether scales follow from the absolute maximum of the tensor, too.
 NUMSIM_HOST_DEVICE constexpr bool TakesTensorMaximum(ScaleRule rule) {
-  return rule == ScaleRule::kNvfp4 || ComparesElements(rule);
+  return rule == ScaleRule::kNvfp4 || rule == ScaleRule::kNvfp4Inverse || ComparesElements(rule);
 }
 
 struct Scale {
@@ -147,6 +151,7 @@ class ScaleFactory {
     return std::bit_cast<float>((bits + 0x7FFFFu + (bits >> 20 & 1u)) & ~0xFFFFFu);
   }
   NUMSIM_HOST_DEVICE Scale TwoLevels(float absmax) const noexcept {
+    if (rule_ == ScaleRule::kNvfp4Inverse) return FromShare(absmax * (encode_ * (1 / max_)));
     return FromShare(absmax / max_ * encode_);
   }
   // Returns the scale of a group whose S is `share` before it is rounded.
@@ -241,14 +246,15 @@ NUMSIM_HOST_DEVICE inline Scale ScaleFactory::operator()(float absmax) const noe
     case ScaleRule::kE4m3:
     case ScaleRule::kFourOverSixMae:
     case ScaleRule::kFourOverSixMse:
+    case ScaleRule::kNvfp4Inverse:
       break;
   }
   return {};
 }
 
 // Converts between a rule and its name: absmax, pow2-floor, pow2-ceil, e8m0, none, nvfp4, e8m0-even,
-// e8m0-ulp, e8m0-three-eighths, e8m0-ceil, e4m3, 4over6-mae, 4over6-mse. Parsing throws Error, listing
-// the names, for any other text.
+// e8m0-ulp, e8m0-three-eighths, e8m0-ceil, e4m3, 4over6-mae, 4over6-mse, nvfp4-inverse. Parsing throws
+// Error, listing the names, for any other text.
 std::string_view ToString(ScaleRule rule);
 ScaleRule ParseScaleRule(std::string_view text);
 // Returns the names, separated by ", ".

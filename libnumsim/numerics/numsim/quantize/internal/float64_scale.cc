@@ -22,12 +22,19 @@ namespace {
 
 bool IsFloat32(double x) { return static_cast<double>(static_cast<float>(x)) == x; }
 
-// Returns a / b, rounded once to the nearest float32. Requires positive numbers.
-float Quotient(double a, double b) {
-  const auto exact = [](double x) { return ExactFloat64(std::bit_cast<uint64_t>(x)); };
-  const Unrounded quotient = exact::Quotient(exact(a), exact(b)).value;
+Unrounded Exact(double x) { return ExactFloat64(std::bit_cast<uint64_t>(x)); }
+
+float RoundedToFloat32(const Unrounded& x) {
   static const EncodePlan plan = MakeEncodePlan(kFp32);
-  return std::bit_cast<float>(EncodeUnrounded(plan, quotient).code);
+  return std::bit_cast<float>(EncodeUnrounded(plan, x).code);
+}
+
+// Return a / b and a b, rounded once to the nearest float32. Require positive numbers.
+float Quotient(double a, double b) {
+  return RoundedToFloat32(exact::Quotient(Exact(a), Exact(b)).value);
+}
+float Product(double a, double b) {
+  return RoundedToFloat32(exact::Product(Exact(a), Exact(b)).value);
 }
 
 [[noreturn]] void RefuseScale(const FormatSpec& format, ScaleRule rule, double absmax) {
@@ -72,10 +79,15 @@ Scale OneLevel(double absmax, double max) {
 }
 
 Scale TwoLevels(const FormatSpec& format, ScaleRule rule, Float64Maxima absmax) {
-  const float encode = Encode(format, rule, absmax.tensor);
-  const float ratio = Quotient(absmax.group, static_cast<double>(MaxFinite(format)));
-  if (std::isinf(ratio)) RefuseScale(format, rule, absmax.group);
-  const float share = ratio * encode;
+  const float encode = Encode(format, rule, absmax.tensor), max = MaxFinite(format);
+  float share = 0;
+  if (rule == ScaleRule::kNvfp4Inverse) {
+    share = Product(absmax.group, static_cast<double>(encode * (1 / max)));
+  } else {
+    const float ratio = Quotient(absmax.group, static_cast<double>(max));
+    if (std::isinf(ratio)) RefuseScale(format, rule, absmax.group);
+    share = ratio * encode;
+  }
   const float scale = RoundedToE4m3(share) * (1 / encode);
   if (scale == 0) return {0, 0};
   return {scale, std::min(1 / scale, std::numeric_limits<float>::max())};
@@ -141,6 +153,7 @@ Scale ScaleOfFloat64(const FormatSpec& format, ScaleRule rule, Float64Maxima abs
     case ScaleRule::kNvfp4:
     case ScaleRule::kFourOverSixMae:
     case ScaleRule::kFourOverSixMse:
+    case ScaleRule::kNvfp4Inverse:
       break;  // handled above
   }
   NUMSIM_CHECK(false, "scale rule {}", static_cast<int>(rule));
