@@ -39,6 +39,7 @@ class RecordedRunFiles : public IoTest {
     Trainer trainer(config, data);
     RecordOptions options{.out = Path(folder), .resume = resume, .figures = false};
     options.parameters = trainer.model().parameters().Elements();
+    options.versions = {{"another program", "1.2"}};
     RecordedRun run(config, data, options);
     if (run.TakeCheckpoint().has_value()) {
       trainer.Restore(ReadCheckpoint(Path(folder) / "checkpoint.safetensors"));
@@ -69,6 +70,12 @@ class RecordedRunFiles : public IoTest {
               Bytes(Path("whole") / "checkpoint.safetensors"));
   }
 };
+
+TEST_F(RecordedRunFiles, ManifestHasTheVersionsOfOtherPrograms) {
+  Record(WithoutTensors(StatefulConfig()), "recorded");
+  EXPECT_THAT(Bytes(Path("recorded") / "manifest.json"),
+              testing::ContainsRegex("\"another program\": *\"1.2\""));
+}
 
 TEST_F(RecordedRunFiles, AreThoseOfRunTraining) {
   ExpectFilesOfRunTraining(WithoutTensors(StatefulConfig()));
