@@ -103,9 +103,9 @@ TEST(CMakeScales, InversesAreFinite) {
   for (const NamedRule& rule : kScaleRules) {
     float scale = 0, inv_scale = 0;
     ASSERT_EQ(numsim_make_scales(&e4m3fn, absmax, 1, rule.c, &scale, &inv_scale), NUMSIM_OK);
-    const int least = rule.c == NUMSIM_SCALE_RULE_NONE   ? 0
-                      : rule.c == NUMSIM_SCALE_RULE_E8M0 ? -127
-                                                         : -126;
+    const int least = rule.c == NUMSIM_SCALE_RULE_NONE     ? 0
+                      : rule.c == NUMSIM_SCALE_RULE_ABSMAX ? -126
+                                                           : -127;
     EXPECT_EQ(scale, std::ldexp(1.0f, least)) << rule.name;
     EXPECT_EQ(inv_scale, std::ldexp(1.0f, -least)) << rule.name;
   }

@@ -513,8 +513,8 @@ enum {  // rule that computes a scale from absmax A and the largest finite value
 // Sets scales[i] and inv_scales[i] to the scale and its inverse for the absolute maximum absmax[i],
 // as numsim_absmax computes it: numsim_quantize multiplies by inv_scales, numsim_dequantize and
 // numsim_gemm by scales. An absmax of 0 (a row of zeros) gives 1 and 1, so that zeros become zero
-// codes. If A / M is below 2^-126, A is replaced by M * 2^-126, so that inv_scale is finite; only
-// NUMSIM_SCALE_RULE_E8M0 goes down to 2^-127. Powers of two are at most 2^127, and A / M is at most
+// codes. Both are finite: powers of two are at least 2^-127 and at most 2^127, as in e8m0fnu; under
+// NUMSIM_SCALE_RULE_ABSMAX, if A / M is below 2^-126, A is replaced by M * 2^-126, and A / M is at most
 // float32's largest value. Returns NUMSIM_ERROR_BAD_ARGUMENT and writes nothing if the rule is
 // unknown or if an absmax is negative, infinite or NaN.
 NUMSIM_API numsim_status_t numsim_make_scales(const numsim_format_t* format,
