@@ -208,7 +208,7 @@ def test_the_extension_keeps_its_own_limits():
         core.gemm(plain[0], few, False, *plain, "fp32", True, np.empty((4, 3), F32), "float64")
     codes, plan = np.empty((4, 3), np.uint8), core.EncodePlan(ns.format("e4m3fn").spec, "rne", "saturate")
     with pytest.raises(ValueError, match="at most the 12 of the memory"):
-        core.quantize(x, plan, "tensor", "absmax", core.ArrayRandom(0, 0, 0), codes, one)
+        core.quantize(x, plan, "tensor", "absmax", core.ArrayRandom(0, 0, 0), False, False, codes, one)
     operation = core.make_operation("add", format="e2m1fn")
     rows = core.CaseRows(operation, "edges", 0, True)
     for first in (len(rows), 2**64 - 1):

@@ -47,9 +47,9 @@ def from_codes(
     if array.ndim > 2:
         raise ValueError(f"codes: expected a matrix, found {array.ndim} dimensions")
     (pair,), layout, rule, tensor = _matrices(array, scales, f, scaling, tensor_scale)
-    own = [part.copy() for part in pair]
-    core = _core.QuantizedMatrix(f.spec, layout, *own, tensor)
-    return Quantized(f, own[0].shape, (layout, rule), taken.library, core, core)
+    own_codes, own_scales = (part.copy() for part in pair)
+    core = _core.QuantizedMatrix(f.spec, layout, own_codes, own_scales, tensor)
+    return Quantized(f, own_codes.shape, (layout, rule), taken.library, core, core)
 
 
 def dequantize(

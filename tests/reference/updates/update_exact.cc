@@ -93,7 +93,7 @@ const Storage& StorageOf(std::string_view format) {
 
 float Fp16Scale(float absmax) {
   if (absmax == 0) return 1;
-  int exponent = -126;
+  int exponent = -127;
   while (exponent < 127 && absmax > std::ldexp(65504.0, exponent)) ++exponent;
   return std::ldexp(1.0f, exponent);
 }

@@ -54,7 +54,7 @@ class Storage {
 // The storage of that name, built once.
 const Storage& StorageOf(std::string_view format);
 
-// The least power of two s with absmax <= 65504 s, from 2^-126 to 2^127; 1 for absmax 0.
+// The least power of two s with absmax <= 65504 s, from 2^-127 to 2^127; 1 for absmax 0.
 float Fp16Scale(float absmax);
 
 // The float32 that a bf16 weight and its remainder make up, and back.
