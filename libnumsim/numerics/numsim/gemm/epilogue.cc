@@ -118,32 +118,33 @@ std::string_view DefinitionText(Epilogue epilogue) {
   return "";
 }
 
-void Gemm(const GemmOperand& left,
-          const GemmOperand& right,
+void Gemm(const GemmOperand& a,
+          const GemmOperand& b,
           const AccumulationMode& mode,
           Epilogue epilogue,
           std::span<float> out) {
-  if (epilogue == Epilogue::kFloat64) return Gemm(left, right, mode, out);
-  RequireHost("Gemm with an epilogue", {left.place(), right.place()});
-  CheckProduct(left, right, out.size());
+  if (epilogue == Epilogue::kFloat64) return Gemm(a, b, mode, out);
+  RequireHost("Gemm with an epilogue", {a.place(), b.place()});
+  CheckProduct(a, b, out.size());
   if (out.empty()) return;
   PackedOperand packed_a, packed_b;
-  const GemmOperand a = packed_a.Of(left), b = packed_b.Of(right);
-  if (IsBlockScaled(mode)) return GemmOfBlocks(a, b, mode, epilogue, out);
+  const GemmOperand left = packed_a.Of(a), right = packed_b.Of(b);
+  if (IsBlockScaled(mode)) return GemmOfBlocks(left, right, mode, epilogue, out);
   const bool cublas = epilogue == Epilogue::kCublasLt;
-  const bool one_scale = cublas && HasOneScale(a) && HasOneScale(b);
+  const bool one_scale = cublas && HasOneScale(left) && HasOneScale(right);
   const Epilogue used = one_scale ? Epilogue::kFloat32Product : epilogue;
   const float nan = std::bit_cast<float>(NanResult(mode));
-  const size_t length = SegmentLength(a, b);
+  const size_t length = SegmentLength(left, right);
   std::vector<float> sums(out.size());
-  for (size_t s = 0; s == 0 || s * length < a.inner; ++s) {
-    const size_t begin = s * length, end = std::min(begin + length, a.inner);
-    Gemm(Part(a, begin, end).operand(), Part(b, begin, end).operand(), mode, std::span(sums));
-    ParallelFor(a.rows, 16, [&](size_t first, size_t last) {
+  for (size_t s = 0; s == 0 || s * length < left.inner; ++s) {
+    const size_t begin = s * length, end = std::min(begin + length, left.inner);
+    Gemm(
+        Part(left, begin, end).operand(), Part(right, begin, end).operand(), mode, std::span(sums));
+    ParallelFor(left.rows, 16, [&](size_t first, size_t last) {
       for (size_t i = first; i < last; ++i) {
-        for (size_t j = 0; j < b.rows; ++j) {
-          const size_t at = i * b.rows + j;
-          float t = Scaled(sums[at], a.scales.At(i, s), b.scales.At(j, s), used);
+        for (size_t j = 0; j < right.rows; ++j) {
+          const size_t at = i * right.rows + j;
+          float t = Scaled(sums[at], left.scales.At(i, s), right.scales.At(j, s), used);
           if (one_scale) t += 0.0f;
           if (s != 0) t += out[at];
           out[at] = std::isnan(t) ? nan : t;

@@ -295,40 +295,40 @@ void Gemm(const GemmOperand& a,
   RoundToElement(result);
 }
 
-bool GemmInt32(const GemmOperand& left, const GemmOperand& right, MatrixSpan<int32_t> result) {
-  NUMSIM_REQUIRE(result.Contiguous(), "GemmInt32: a result with stride {}", result.stride);
-  CheckProduct(left, right, result.Elements());
-  const Place place = PlaceOf(left, right, result.place);
-  NUMSIM_REQUIRE(IsInt8(left) && IsInt8(right),
+bool GemmInt32(const GemmOperand& a, const GemmOperand& b, MatrixSpan<int32_t> out) {
+  NUMSIM_REQUIRE(out.Contiguous(), "GemmInt32: a result with stride {}", out.stride);
+  CheckProduct(a, b, out.Elements());
+  const Place place = PlaceOf(a, b, out.place);
+  NUMSIM_REQUIRE(IsInt8(a) && IsInt8(b),
                  "GemmInt32: operands of {} and {}, expected codes of int8",
-                 ToString(left.format),
-                 ToString(right.format));
+                 ToString(a.format),
+                 ToString(b.format));
   if constexpr (NUMSIM_HAVE_CUDA) {
-    if (!place.IsHost()) return cuda::GemmInt32(left, right, result), true;
+    if (!place.IsHost()) return cuda::GemmInt32(a, b, out), true;
   }
   PackedOperand packed_a, packed_b;
-  const GemmOperand a = packed_a.Of(left), b = packed_b.Of(right);
+  const GemmOperand left = packed_a.Of(a), right = packed_b.Of(b);
   if constexpr (NUMSIM_HAVE_CUDA) {
-    if (UsesDevice() && cuda::GemmInt32Offloaded(a, b, result)) return true;
+    if (UsesDevice() && cuda::GemmInt32Offloaded(left, right, out)) return true;
   }
-  const std::span<int32_t> out = result.Span();
-  std::fill(out.begin(), out.end(), 0);
-  if (out.empty() || a.inner == 0) return true;
+  const std::span<int32_t> result = out.Span();
+  std::fill(result.begin(), result.end(), 0);
+  if (result.empty() || left.inner == 0) return true;
   constexpr double kLowest = std::numeric_limits<int32_t>::min();
   constexpr double kHighest = std::numeric_limits<int32_t>::max();
-  std::vector<uint8_t> outside(a.rows);
+  std::vector<uint8_t> outside(left.rows);
   const auto store = [&](const TilePlace& at, const auto* sums) {
     for (size_t i = at.row; i < at.row + at.rows; ++i, sums += at.stride) {
       for (size_t c = 0; c < at.cols; ++c) {
         const double bounded = std::clamp(static_cast<double>(sums[c]), kLowest, kHighest);
         if (bounded != sums[c]) outside[i] = 1;
-        out[i * b.rows + at.col + c] = static_cast<int32_t>(bounded);
+        result[i * right.rows + at.col + c] = static_cast<int32_t>(bounded);
       }
     }
   };
   const AccumulationMode exact{};
-  const Problem p{a, b, exact};
-  const InnerRange range{0, a.inner};
+  const Problem p{left, right, exact};
+  const InnerRange range{0, left.inner};
   if (UsesScalarReference()) {
     RunReference(p, range, store);
   } else {

@@ -192,7 +192,7 @@ std::span<const LinearKind> LinearKinds();
 // Returns the recipe that the options describe. Throws Error naming the option if a kind, format or
 // rule is unknown, a format cannot be used there (a quantised operand needs a signed format of at
 // most 16 bits), or the kind does not have an option that is set.
-LinearRecipe MakeLinearRecipe(const LinearOptions& options);
+LinearRecipe MakeLinearRecipe(const LinearOptions& given);
 
 // Throws Error with the reason if a device has no GEMM of the recipe: of formats or containers that
 // its tensor cores do not multiply, in a mode that they do not have, or with scales that change
