@@ -313,11 +313,7 @@ void GivenTrainings::CheckRun(size_t row, const TrainingOfRow& training) {
                     fmt::format("is not that of {}, which has {}", directory.string(), found));
   }
   TrainingRun found = ReadTrainingRun(directory);
-  if (training.validations > 0) {
-    const DoublingLosses doublings =
-        ReadDoublings(directory, training.config.train.steps, training.validations);
-    if (!doublings.early_loss.empty()) found.outcomes["early_loss"] = doublings.early_loss;
-  }
+  AddDoublings(directory, training, found);
   CompareWith(found, directory, row, training.config);
   ++checked_;
 }

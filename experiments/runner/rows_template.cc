@@ -149,8 +149,10 @@ Collected Collect(const Experiment& experiment,
   const fs::path folder = fs::absolute(request.file).parent_path();
   for (const fs::path& directory : request.collect) {
     const std::string digest = RunDigest(directory);
-    const TrainingRun run = ReadTrainingRun(directory);
+    TrainingRun run = ReadTrainingRun(directory);
     const size_t training = TrainingOfRun(experiment, trainings, run, directory);
+    const TrainingOfRow& wanted = trainings[training].training;
+    const DoublingLosses doublings = AddDoublings(directory, wanted, run);
     const std::string path =
         fs::absolute(directory).lexically_normal().lexically_relative(folder.lexically_normal());
     const auto [known, added] = found.cells.emplace(training, run.outcomes);
@@ -163,10 +165,8 @@ Collected Collect(const Experiment& experiment,
     }
     cells[std::string(kRunColumn)] = path;
     cells[std::string(kDigestColumn)] = digest;
-    const double tokens =
-        Cell(cells.at("steps")).Number() * TokensPerStep(trainings[training].training.config);
+    const double tokens = Cell(cells.at("steps")).Number() * TokensPerStep(wanted.config);
     cells[std::string(kTokensColumn)] = fmt::format("{:.0f}", tokens);
-    const TrainingOfRow& wanted = trainings[training].training;
     if (every > 0) {
       Losses& curves = found.losses[kCurves];
       curves.columns = {"step", "loss"};
@@ -175,9 +175,6 @@ Collected Collect(const Experiment& experiment,
     if (wanted.validations > 0) {
       Losses& validations = found.losses[kValidations];
       validations.columns = {"step", "tokens", "valid_loss"};
-      const DoublingLosses doublings =
-          ReadDoublings(directory, wanted.config.train.steps, wanted.validations);
-      cells["early_loss"] = doublings.early_loss;
       AddValidations(wanted, doublings, validations.of[training]);
     }
   }

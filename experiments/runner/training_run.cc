@@ -135,8 +135,8 @@ DoublingLosses ReadDoublings(const fs::path& directory, uint64_t steps, int64_t 
   DoublingLosses found;
   for (size_t i = 0; i < valid.rows.size(); ++i) {
     const auto step = static_cast<uint64_t>(valid.Number(i, "step"));
-    if (step == 0 || IsDoubling(step, steps, validations))
-      found.losses[step] = valid.Text(i, "loss");
+    if (step != 0 && !IsDoubling(step, steps, validations)) continue;
+    found.losses[step] = valid.Text(i, "loss");
   }
   for (int64_t i = validations - 1; i >= 0; --i) {
     const auto loss = found.losses.find(steps >> i);
@@ -149,6 +149,16 @@ DoublingLosses ReadDoublings(const fs::path& directory, uint64_t steps, int64_t 
       return found;
     }
   }
+  return found;
+}
+
+DoublingLosses AddDoublings(const fs::path& directory,
+                            const TrainingOfRow& training,
+                            TrainingRun& run) {
+  if (training.validations == 0) return {};
+  DoublingLosses found =
+      ReadDoublings(directory, training.config.train.steps, training.validations);
+  if (!found.early_loss.empty()) run.outcomes["early_loss"] = found.early_loss;
   return found;
 }
 

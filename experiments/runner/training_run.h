@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "experiments/runner/training_of_row.h"
 #include "numsim/config/config.h"
 
 namespace numsim::experiments {
@@ -40,6 +41,11 @@ struct DoublingLosses {
 DoublingLosses ReadDoublings(const std::filesystem::path& directory,
                              uint64_t steps,
                              int64_t validations);
+// Returns those of a training, none if its rows have no table of them, and adds early_loss, if it is
+// known, to the outcomes of its run.
+DoublingLosses AddDoublings(const std::filesystem::path& directory,
+                            const TrainingOfRow& training,
+                            TrainingRun& run);
 
 // Returns the loss of each recorded step of its train.csv, by the number of steps taken after it.
 std::map<uint64_t, double> ReadLosses(const std::filesystem::path& directory);

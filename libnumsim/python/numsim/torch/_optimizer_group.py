@@ -120,9 +120,7 @@ class Group:
             else:
                 empty = self.owners.local(p).new_empty(shape)
                 values = self.values[i] = _packed((whole if taking else empty).detach())
-                core.add_borrowed(
-                    self.names[i], is_matrix, *shape, self._shown(values, i)
-                )
+                core.add_borrowed(self.names[i], is_matrix, *shape, self._shown(values, i))
         if saved is not None:
             steps, pieces = saved
             had_one = [had and self._is_here(i) for i, had in enumerate(had_state)]
