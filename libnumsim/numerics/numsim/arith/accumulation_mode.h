@@ -81,8 +81,8 @@ constexpr bool IsBlockScaled(const AccumulationMode& mode) {
   return mode.kind == AccumulationKind::kBlockScaled;
 }
 
-// Returns the number of products that share their scales in a block-scaled unit at least: the group,
-// or the chunk if there are no groups.
+// Returns the least number of consecutive products that share their scales in a block-scaled unit: the
+// group, or the chunk if there are no groups.
 constexpr int LeastBlock(const AccumulationMode& mode) {
   return mode.group != 0 ? mode.group : mode.chunk;
 }

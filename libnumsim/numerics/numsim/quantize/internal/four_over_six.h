@@ -12,9 +12,10 @@ namespace numsim {
 // Replaces the absolute maxima of the groups by their scales under a rule with ComparesElements, and writes
 // the inverses. `maker` is for the tensor, whose absolute maximum over finite elements is `absmax`.
 //
-// Errors are added in the order of [TransformerEngine]: those of a row of the group from left to right, and
-// the sums of 2^n rows by halves, the first row with the one half the group below it; other numbers of
-// rows, and columns of one element, from top to bottom. Infinities and NaN count as no error.
+// Errors are added in float32 in the order of [TransformerEngine]. Within a row of the group they are added
+// from left to right. If the number of rows is a power of two, the sum of row r is then added to that of
+// row r + rows / 2, and so on with half as many rows until one is left. Otherwise, and for groups of one
+// column, the rows are added from top to bottom. Infinities and NaN count as no error.
 void ChooseFourOrSix(std::span<const float> in,
                      MatrixShape shape,
                      const ScaleLayout& layout,
