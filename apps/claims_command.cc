@@ -146,9 +146,11 @@ void AddClaimsCommand(Program& program) {
   CLI::App* sub = program.app.add_subcommand(
       "claims", "List what the papers claim, with the published verdict on each claim");
   sub->add_option("--paper", options->paper, "Only one paper: SwitchBack, Fishman or Seed003");
-  sub->add_option("--scale",
-                  options->scale,
-                  "Only claims whose quoted verdict is of that scale: mechanism, toy or paper");
+  sub->add_option(
+      "--scale",
+      options->scale,
+      "Only claims whose quoted verdict is of that scale: mechanism, toy or paper; or of a "
+      "model of at least that many parameters, such as 80M");
   sub->add_flag("--json", options->json, "Print a JSON list with one object per claim");
   Example(sub, "numsim claims --paper SwitchBack");
   Choose(program, sub, [options] {

@@ -22,8 +22,9 @@ struct ListedItem {
 };
 
 // Returns the items of a paper, by its key in docs/references.md in any case, or those of all
-// papers for "". With a scale, mechanism, toy or paper, only the claims that a published run of that scale
-// tests, and the items that have some. Throws Error naming what was expected for another text.
+// papers for "". With a scale, only the claims that a published run of that scale tests, and the items that
+// have some: mechanism, toy or paper, or a least number of parameters with K, M, B or no unit ("80M").
+// Throws Error naming what was expected for another text.
 std::vector<ListedItem> ListClaims(std::string_view paper, std::string_view scale = {});
 
 }  // namespace numsim::experiments

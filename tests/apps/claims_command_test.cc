@@ -73,7 +73,34 @@ TEST_F(ClaimsCommand, ScaleSelects) {
   EXPECT_EQ(Output("claims --scale paper"), "No published run tests a claim at the scale paper.\n");
   const Outcome wrong = Numsim("claims --scale large");
   EXPECT_EQ(wrong.exit_code, 2);
-  EXPECT_THAT(wrong.err, HasSubstr("expected one of: mechanism, toy, paper"));
+  EXPECT_THAT(
+      wrong.err,
+      HasSubstr("expected a number of parameters, such as 80M, or one of: mechanism, toy, paper"));
+}
+
+TEST_F(ClaimsCommand, ScaleSelectsByTheNumberOfParameters) {
+  const auto claims_from = [&](const std::string& least) {
+    return nlohmann::json::parse(Output("claims --json --scale " + least));
+  };
+  const nlohmann::json of_80_million = claims_from("80M");
+  EXPECT_FALSE(of_80_million.empty());
+  for (const nlohmann::json& claim : of_80_million) {
+    EXPECT_GE(claim.at("parameters"), 80'000'000) << claim.dump();
+    EXPECT_NE(claim.at("verdict"), "not tested") << claim.dump();
+  }
+  size_t as_large = 0;
+  for (const nlohmann::json& claim : nlohmann::json::parse(Output("claims --json"))) {
+    if (claim.at("parameters").is_null() || claim.at("verdict") == "not tested") continue;
+    as_large += claim.at("parameters") >= 80'000'000;
+  }
+  EXPECT_EQ(of_80_million.size(), as_large);
+  EXPECT_EQ(claims_from("80000K"), of_80_million);
+  EXPECT_EQ(claims_from("0.08B"), of_80_million);
+  EXPECT_EQ(claims_from("80000000"), of_80_million);
+  EXPECT_TRUE(claims_from("900B").empty());
+  for (const std::string wrong : {"80MB", "80 M", "-80M", "0", "M", "1e8M", "nan", "inf", "80m"}) {
+    EXPECT_EQ(Numsim("claims --scale '" + wrong + "'").exit_code, 2) << wrong;
+  }
 }
 
 TEST_F(ClaimsCommand, DescribeShowsTheClaimsWithTheirMargins) {
