@@ -63,7 +63,21 @@ std::vector<Row> GapRows(const Results& results) {
 
 // ---- figures
 
-// A panel per epsilon: the gap of each arm against the tokens, with its interval.
+// Returns the gap of an arm against the tokens, as long as all seeds are there: those that are left
+// after others have diverged are no fair sample.
+Series GapsOf(const Frame& arm, int style) {
+  const double seeds = arm.Numbers("seeds").front();
+  const Frame whole = arm.Where([seeds](const Frame& row) { return row.Number("seeds") == seeds; });
+  Series series{.label = arm.Text("moments"), .style = style};
+  for (const double tokens : whole.Numbers("tokens")) series.x.push_back(tokens / 1e6);
+  series.y = whole.Numbers("gap");
+  series.low = whole.Numbers("gap_low");
+  series.high = whole.Numbers("gap_high");
+  return series;
+}
+
+// A panel per epsilon: the gap of each arm against the tokens, with its interval. An arm looks the same
+// in all panels.
 Figure DrawGaps(const Results& results) {
   Figure figure{.name = "moments-over-tokens",
                 .title = "Validation loss minus that of fp32 moments",
@@ -78,13 +92,11 @@ Figure DrawGaps(const Results& results) {
     panel.title = "epsilon " + of_epsilon.Text("epsilon");
     panel.x = {.label = "million tokens seen", .log10 = true};
     panel.y = {.label = "gap, nats per token"};
-    for (const Frame& arm : of_epsilon.By({"moments"})) {
-      Series series{.label = arm.Text("moments"), .style = static_cast<int>(panel.series.size())};
-      for (const double tokens : arm.Numbers("tokens")) series.x.push_back(tokens / 1e6);
-      series.y = arm.Numbers("gap");
-      series.low = arm.Numbers("gap_low");
-      series.high = arm.Numbers("gap_high");
-      panel.series.push_back(std::move(series));
+    int style = 0;
+    for (const Frame& of_arm : gaps.By({"moments"})) {
+      const Frame arm = of_arm.Where("epsilon", of_epsilon.Text("epsilon"));
+      if (!arm.Empty()) panel.series.push_back(GapsOf(arm, style));
+      ++style;
     }
   }
   return figure;

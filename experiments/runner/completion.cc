@@ -245,9 +245,7 @@ void WriteFigures(const Experiment& experiment,
   if (!settings.rows.files.empty()) {
     // A figure of a table that is not given has no panels.
     std::erase_if(figures, [](const Figure& figure) { return figure.panels.empty(); });
-    for (Figure& figure : figures) {
-      figure.title += fmt::format(", trained elsewhere: rows of {}", settings.rows.Text());
-    }
+    for (Figure& figure : figures) figure.title += ", trained elsewhere";
   }
   CheckNames(figures, drawing.figures);
   for (const Figure& figure : figures) {

@@ -5,6 +5,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <limits>
 #include <map>
 #include <string>
@@ -100,7 +101,7 @@ class MomentsOverTokensTables : public ::testing::Test {
   // `losses` after 16, 32 and 64 tokens.
   void Train(const std::string& moments, int seed, const std::vector<double>& losses) {
     const std::map<std::string, Cell> key = {
-        {"moments", moments}, {"epsilon", "1e-5"}, {"seed", seed}};
+        {"moments", moments}, {"epsilon", epsilon_}, {"seed", seed}};
     int tokens = 16;
     for (const double loss : losses) {
       std::map<std::string, Cell> row = key;
@@ -124,6 +125,7 @@ class MomentsOverTokensTables : public ::testing::Test {
       Train("e4m3fn/e4m3fn", seed, {5 + early + 1.1 * shift, 4.1, 3 + late + 1.1 * shift});
     }
   }
+  std::string epsilon_ = "1e-5";
   int parameters_ = 140000;
   ResultTables results_{MomentsOverTokens(), {{"moments", "e4m3fn/e4m3fn"}}, 3};
 };
@@ -142,6 +144,40 @@ TEST_F(MomentsOverTokensTables, GapsArePairedBySeedAtEqualTokens) {
   // 0.3 and 0.4: t of one degree of freedom is 12.7062 at 97.5 %, the standard error 0.05.
   EXPECT_NEAR(gaps.Numbers("gap_low")[0], 0.35 - 12.7062047 * 0.05, 1e-6);
   EXPECT_NEAR(gaps.Numbers("gap_high")[0], 0.35 + 12.7062047 * 0.05, 1e-6);
+}
+
+// The two arms that trained at one epsilon alone do not share a style, and an arm ends where a seed diverged.
+TEST_F(MomentsOverTokensTables, FigureHasOneStylePerArmAndNoSurvivorsAlone) {
+  for (const std::string epsilon : {"1e-5", "1e-8"}) {
+    epsilon_ = epsilon;
+    for (const int seed : {0, 1}) {
+      Train("fp32", seed, {5, 4, 3});
+      Train("e4m3fn/e4m3fn", seed, {5.5, 4.5, 3.5});
+      Train(epsilon == "1e-5" ? "e4m3fn/e4m3fn-stored" : "e4m3fn/e4m3fn-blocks",
+            seed,
+            seed == 0 ? std::vector<double>{5.1, 4.1, 3.1} : std::vector<double>{5.2, 4.2});
+    }
+  }
+  const std::vector<Figure> figures =
+      results_.experiment().figures(results_.settings(), results_.Finish());
+  const auto gaps = std::find_if(figures.begin(), figures.end(), [](const Figure& figure) {
+    return figure.name == "moments-over-tokens";
+  });
+  ASSERT_NE(gaps, figures.end());
+  ASSERT_EQ(gaps->panels.size(), 2u);
+  const auto style = [&](int panel, int series) {
+    return gaps->panels[panel].series[series].style;
+  };
+  EXPECT_EQ(gaps->panels[0].series[1].label, "e4m3fn/e4m3fn-stored");
+  EXPECT_EQ(gaps->panels[1].series[1].label, "e4m3fn/e4m3fn-blocks");
+  EXPECT_EQ(style(0, 0), style(1, 0));
+  EXPECT_NE(style(0, 1), style(1, 1));
+  EXPECT_NE(style(0, 0), style(1, 1));
+  for (const Panel& panel : gaps->panels) {
+    EXPECT_EQ(panel.series[0].x.size(), 3u);
+    EXPECT_EQ(panel.series[1].x.size(), 2u) << "after 64 tokens one of two seeds is left";
+    EXPECT_EQ(panel.series[1].low.size(), 2u);
+  }
 }
 
 // Margins of losses are smaller for larger models.
