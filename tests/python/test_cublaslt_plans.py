@@ -1,0 +1,165 @@
+"""The study of cuBLASLt's plans on a stand-in whose rules are known, and its constants against CUDA's headers."""
+
+import csv
+import ctypes
+import gzip
+import os
+import re
+import shutil
+import sys
+from pathlib import Path
+
+import pytest
+
+TOOLS = Path(__file__).resolve().parents[1] / "tools"
+sys.path.insert(0, str(TOOLS))
+import cublaslt_library as library  # noqa: E402
+import cublaslt_plans as study  # noqa: E402
+import cublaslt_products as products  # noqa: E402
+from cublaslt_stand_in import PLANTED  # noqa: E402
+
+NAMES = ("algorithms", "plans", "products", "scan", "tails", "replays")
+
+
+@pytest.fixture(scope="module")
+def out(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("plans")
+    assert study.main([str(folder), "--dry", "--jobs", "1"]) == 0
+    return folder
+
+
+def text_of(folder, name):
+    with gzip.open(folder / f"{name}.csv.gz", "rt") as file:
+        return file.read()
+
+
+def rows_of(folder, name):
+    return list(csv.DictReader(text_of(folder, name).splitlines()))
+
+
+def fitting(row):
+    """{"rule:tile order"} of a row of replays."""
+    found = set()
+    for text in filter(None, row["fitting"].split("|")):
+        names, _, way = text.partition(" ")
+        found |= {f"{name} {way}".strip() for name in names.split("=")}
+    return found
+
+
+@pytest.mark.parametrize("name", products.KINDS)
+def test_the_planted_rule_fits_every_split_product_and_others_do_not(out, name):
+    rule, tile, order, rounded = PLANTED[name]
+    text = f"{rule}:{tile}"
+    if name != "int8-int32":
+        text += f" {order}" + (" of rounded parts" if rounded else "")
+    rows = [r for r in rows_of(out, "replays") if r["kind"] == name and int(r["split"]) > 1]
+    assert len(rows) == study.SMALL.cases[0]
+    assert all(r["differing"] == "0" and r["mode"] == (products.KINDS[name].mode or "exact") for r in rows)
+    common = set.intersection(*map(fitting, rows))
+    assert text in common
+    for other in products.RULES:
+        if other != rule and not {other, rule} <= {"contiguous", "by-length", "balanced", "whole-tiles"}:
+            assert not any(x.startswith(f"{other}:") for x in common)
+    if name == "int8-int32":  # a dropped tail is seen in random operands, too
+        assert all(x.startswith("whole-tiles:") for x in common)
+
+
+def test_unsplit_products_are_one_accumulator(out):
+    rows = [r for r in rows_of(out, "replays") if int(r["split"]) == 1]
+    assert len(rows) == len(products.KINDS) * study.SMALL.cases[1]
+    assert all("unsplit" in fitting(r) for r in rows)
+
+
+def test_planted_losses_of_the_last_products_are_found_and_no_others(out):
+    lost = {kind: 0 for kind in products.KINDS}
+    for row in rows_of(out, "tails"):
+        if row["missing"] == "refused":
+            assert int(row["splits"]) > 32
+            continue
+        inner, splits, (rule, tile, _, _) = int(row["K"]), int(row["split"]), PLANTED[row["kind"]]
+        held = inner
+        if splits > 1 and rule == "by-length":
+            held = min(inner, splits * -(-(inner // splits) // tile) * tile)
+        elif splits > 1 and rule == "whole-tiles":
+            held = inner - inner % tile
+        granules = max(1, int(row["M"]) - 1) * products.KINDS[row["kind"]].granule
+        assert float(row["missing"]) == min(inner - held, granules), row
+        if splits > 1 and rule == "by-length":
+            assert int(row["predicted"]) == inner - held
+        lost[row["kind"]] += held < inner
+    for kind, (rule, *_) in PLANTED.items():
+        assert (lost[kind] > 0) == (rule in ("by-length", "whole-tiles")), kind
+
+
+def test_a_product_that_follows_no_rule_fits_no_hypothesis(out):
+    record = dict(rows_of(out, "products")[0])
+    kind = products.KINDS[record["kind"]]
+    codes = study.np.frombuffer(study.base64.b64decode(record["out"]), kind.result_dtype).copy()
+    codes[len(codes) // 2] ^= 1
+    record["out"] = study.base64.b64encode(codes.tobytes()).decode()
+    row = dict(zip(study.Tables(out).replays.columns, study.replayed(record)))
+    assert int(row["differing"]) > 0 and row["fitting"] == ""
+
+
+def test_operands_of_rows_are_those_of_the_whole():
+    for kind in products.KINDS.values():
+        whole = products.operands(kind, 1040, 7, range(50), range(33))
+        some = products.operands(kind, 1040, 7, [0, 3, 8, 49], [5, 32])
+        assert (whole[0][[0, 3, 8, 49]] == some[0]).all() and (whole[1][[5, 32]] == some[1]).all()
+
+
+def test_a_killed_study_continues_with_the_same_results(out, tmp_path):
+    assert study.main([str(tmp_path), "--dry", "--jobs", "1", "--limit-seconds", "0"]) == 3
+    for name in NAMES:  # a block at the end is cut off, as by a kill
+        shutil.copy(out / f"{name}.csv.gz", tmp_path)
+    (tmp_path / "environment.json").write_bytes((out / "environment.json").read_bytes())
+    table = study.Table(tmp_path, "tails", study.Tables(tmp_path).tails.columns, 6)
+    table.add(*["x"] * len(table.columns))
+    table.flush()
+    for name in ("tails", "replays"):
+        path = tmp_path / f"{name}.csv.gz"
+        os.truncate(path, path.stat().st_size - 5)
+    assert study.main([str(tmp_path), "--dry", "--jobs", "1"]) == 0
+    for name in NAMES:
+        assert text_of(tmp_path, name) == text_of(out, name), name
+
+
+def test_results_of_another_library_are_refused(out, tmp_path):
+    shutil.copytree(out, tmp_path / "copy")
+    path = tmp_path / "copy" / "environment.json"
+    path.write_text(path.read_text().replace("stand-in", "libcublasLt.so.13"))
+    with pytest.raises(SystemExit, match="give another folder"):
+        study.main([str(tmp_path / "copy"), "--dry", "--steps", "plans"])
+
+
+def headers():
+    for root in (os.environ.get("CUDA_HOME"), "/usr/local/cuda", TOOLS.parents[1] / "build" / "cuda-toolkit"):
+        folder = Path(root or "/nowhere") / "include"
+        if (folder / "cublasLt.h").exists():
+            return "".join((folder / name).read_text() for name in ("cublasLt.h", "cublas_api.h", "library_types.h"))
+    pytest.skip("no headers of cuBLASLt here")
+
+
+def test_constants_and_signatures_are_those_of_the_headers():
+    text = headers()
+    for name, value in library.CONSTANTS.items():
+        assert re.findall(rf"\b{name}\s*=\s*(\d+)", text) == [str(value)], name
+    plain = re.sub(r"/\*.*?\*/|//[^\n]*", "", text, flags=re.S)
+    for name, (_, arguments) in library.SIGNATURES.items():
+        parameters = re.search(rf"\b{name}\(([^)]*)\)\s*;", plain).group(1).strip()
+        expected = [] if parameters in ("", "void") else parameters.split(",")
+        assert len(arguments) == len(expected), name
+        for found, parameter in zip(arguments, expected):
+            kind = parameter.replace("const", "").split()[0]
+            of_four_bytes = kind in ("int", "cublasStatus_t", "cublasComputeType_t", "cudaDataType", "cudaDataType_t")
+            pointer = "*" in parameter or "[" in parameter
+            size = 4 if not pointer and (of_four_bytes or "Attribute" in kind) else 8
+            assert ctypes.sizeof(found) == size, (name, parameter)
+
+
+def test_the_structures_have_the_layout_of_the_headers():
+    result = library.HeuristicResult
+    assert (ctypes.sizeof(result), result.workspace.offset, result.state.offset, result.waves.offset) == (96, 64, 72, 76)
+    declared = re.search(r"\{([^{}]*)\} cublasLtMatmulHeuristicResult_t;", headers()).group(1)
+    members = re.findall(r"^\s*(\w+) \w+(?:\[\d\])?;", re.sub(r"/\*.*?\*/", "", declared, flags=re.S), flags=re.M)
+    assert members == ["cublasLtMatmulAlgo_t", "size_t", "cublasStatus_t", "float", "int"]
