@@ -6,8 +6,11 @@ contiguous (transposed and not transposed), as PyTorch calls it. Formats, descri
 """
 
 import ctypes
+import shutil
+import subprocess
 from ctypes import POINTER, byref, c_char_p, c_float, c_int, c_int8, c_int32, c_int64, c_size_t, c_uint32, c_uint64
 from ctypes import c_uint16, c_void_p
+from collections import Counter
 from dataclasses import dataclass
 
 import numpy as np
@@ -43,8 +46,6 @@ CONSTANTS = {
     "CUBLASLT_ALGO_CONFIG_STAGES_ID": 6,
     "CUBLASLT_ALGO_CONFIG_INNER_SHAPE_ID": 7,
     "CUBLASLT_ALGO_CONFIG_CLUSTER_SHAPE_ID": 8,
-    "CUBLAS_STATUS_NOT_SUPPORTED": 15,
-    "CUBLAS_STATUS_INVALID_VALUE": 7,
 }
 FORMATS = {
     "e4m3fn": "CUDA_R_8F_E4M3",
@@ -182,26 +183,26 @@ class Library:
         self._handle = c_void_p()
         self._check(self._lt.cublasLtCreate(byref(self._handle)), "cublasLtCreate")
         self._operations, self._preferences, self._configs = {}, {}, {}
+        self.refusals = Counter()  # reasons for which the heuristic had no plan
+
+    def _text(self, status):
+        return (self._lt.cublasLtGetStatusString(status) or b"unknown status").decode()
 
     def _check(self, status, call):
         if status:
-            text = self._lt.cublasLtGetStatusString(status)
-            raise LibraryError(f"{call}: {text.decode() if text else status}")
+            raise LibraryError(f"{call}: {self._text(status)}")
 
     def environment(self):
-        import subprocess
-
         torch = self._torch
         version = self._lt.cublasLtGetVersion()
-        driver = subprocess.run(
-            ["nvidia-smi", "--query-gpu=driver_version", "--format=csv,noheader"], capture_output=True, text=True
-        )
+        query = ["nvidia-smi", "--query-gpu=driver_version", "--format=csv,noheader", "--id=0"]
+        driver = subprocess.run(query, capture_output=True, text=True).stdout if shutil.which(query[0]) else "unknown"
         return {
             "library": self.path.rsplit("/", 1)[-1],
             "cublaslt": f"{version // 10000}.{version // 100 % 100}.{version % 100}",
             "card": torch.cuda.get_device_name(),
             "multiprocessors": torch.cuda.get_device_properties(0).multi_processor_count,
-            "driver": driver.stdout.strip(),
+            "driver": driver.strip(),
             "torch": torch.__version__,
             "cuda": torch.version.cuda,
         }
@@ -278,10 +279,10 @@ class Library:
             byref(found),
         )
         self._destroy(layouts)
-        if status in (CONSTANTS["CUBLAS_STATUS_NOT_SUPPORTED"], CONSTANTS["CUBLAS_STATUS_INVALID_VALUE"]):
+        if status or result.state or not found.value:
+            self.refusals[self._text(status or result.state)] += 1
             return None
-        self._check(status, f"cublasLtMatmulAlgoGetHeuristic {kind.name} {shape}")
-        return self._plan(result) if found.value and result.state == 0 else None
+        return self._plan(result)
 
     def forced(self, kind, shape, plan, splits, reduction="COMPUTE_TYPE"):
         """Returns the plan with another number of splits, or None if the library refuses it."""

@@ -20,15 +20,14 @@ workspace-bytes waves", "-" where the heuristic has none, "=" where it is that o
 """
 import argparse
 import base64
-import csv
-import io
+import importlib.util
 import json
 import multiprocessing
 import os
 import sys
 import time
 import zlib
-from collections import Counter, defaultdict
+from collections import defaultdict
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -36,10 +35,12 @@ import numpy as np
 
 import cublaslt_products as products
 from cublaslt_library import FIELD_NAMES, Library, LibraryError
-from cublaslt_products import KINDS
+from cublaslt_products import KINDS, predicted_loss
 from cublaslt_stand_in import StandIn
+from cublaslt_summary import summary
+from cublaslt_tables import CASE, WORKSPACES, Tables
 
-WORKSPACES = (1 << 20, 32 << 20)  # of PyTorch 2.7 and of Transformer Engine
+SCHEMES = ("COMPUTE_TYPE", "INPLACE", "OUTPUT_TYPE")
 DEVICE_STEPS = ("plans", "products", "scan", "tails")
 STEPS = (*DEVICE_STEPS, "replay", "summary")
 
@@ -49,6 +50,7 @@ class Study:
     grid: tuple  # of M, of N, of K
     ragged: int  # products of random shapes, half of them small ones with long sums
     cases: tuple  # replayed products of each kind: with splits, without
+    forced_case: tuple  # M, N, whole k-tiles of products with forced splits, their numbers of splits
     scanned_pairs: tuple  # M, N
     scanned_tiles: range  # whole k-tiles of scanned sums
     forced_pairs: tuple
@@ -64,6 +66,7 @@ FULL = Study(
     ),
     ragged=1200,
     cases=(40, 16),
+    forced_case=(48, 64, 64, (3, 7, 16, 32)),
     scanned_pairs=(
         (1, 16), (1, 64), (1, 1024), (16, 16), (16, 256), (32, 32), (32, 2048), (64, 64), (64, 512), (128, 128),
         (128, 1024), (256, 256),
@@ -77,6 +80,7 @@ SMALL = Study(
     grid=((1, 16, 48), (16, 64, 128), (256, 1024, 1536, 8192)),
     ragged=60,
     cases=(6, 2),
+    forced_case=(16, 16, 18, (3, 18)),
     scanned_pairs=((1, 16), (16, 16)),
     scanned_tiles=range(16, 60),
     forced_pairs=((16, 16),),
@@ -85,121 +89,17 @@ SMALL = Study(
 )
 
 
-# ---- Files ----
-
-
-class Table:
-    """A compressed CSV file to which complete blocks of rows are appended; what a kill cut off is dropped."""
-
-    def __init__(self, folder, name, columns, keys):
-        self.path, self.columns, self.keys = folder / f"{name}.csv.gz", columns, keys
-        self.rows, self._new, self._written = [], [], time.monotonic()
-        if self.path.exists():
-            self._read()
-        self.done = {self._key(row) for row in self.rows}
-
-    def _key(self, row):
-        return tuple(str(x) for x in row[: self.keys])
-
-    def _read(self):
-        data, text, good = self.path.read_bytes(), [], 0
-        while good < len(data):
-            block = zlib.decompressobj(wbits=31)
-            try:
-                text.append(block.decompress(data[good:]).decode())
-            except zlib.error:
-                break
-            if not block.eof:
-                break
-            good = len(data) - len(block.unused_data)
-        else:
-            good = len(data)
-        complete = text if good == len(data) else text[: self._blocks(data[:good])]
-        if good < len(data):
-            with open(self.path, "r+b") as file:
-                file.truncate(good)
-        rows = list(csv.reader(io.StringIO("".join(complete))))
-        if rows and rows[0] != list(self.columns):
-            raise SystemExit(f"{self.path}: has columns {rows[0]}, expected {list(self.columns)}")
-        self.rows = rows[1:]
-
-    @staticmethod
-    def _blocks(data):
-        count = 0
-        while data:
-            block = zlib.decompressobj(wbits=31)
-            block.decompress(data)
-            data, count = block.unused_data, count + 1
-        return count
-
-    def has(self, *key):
-        return self._key(key) in self.done
-
-    def add(self, *row):
-        row = [str(x) for x in row]
-        self.rows.append(row)
-        self._new.append(row)
-        self.done.add(self._key(row))
-        if time.monotonic() - self._written > 5:
-            self.flush()
-
-    def flush(self):
-        self._written = time.monotonic()
-        if not self._new:
-            return
-        text = io.StringIO()
-        writer = csv.writer(text, lineterminator="\n")
-        if not self.path.exists() or self.path.stat().st_size == 0:
-            writer.writerow(self.columns)
-        writer.writerows(self._new)
-        pack = zlib.compressobj(9, wbits=31)
-        with open(self.path, "ab") as file:
-            file.write(pack.compress(text.getvalue().encode()) + pack.flush())
-            file.flush()
-            os.fsync(file.fileno())
-        self._new = []
-
-    def records(self):
-        return [dict(zip(self.columns, row)) for row in self.rows]
-
-
-class Tables:
-    def __init__(self, folder):
-        cells = [f"{kind}@{workspace >> 20}MiB" for kind in KINDS for workspace in WORKSPACES]
-        shape, case = ("kind", "M", "N", "K"), ("kind", "M", "N", "K", "workspace")
-        self.algorithms = Table(folder, "algorithms", ("algorithm", *FIELD_NAMES), 1)
-        self.plans = Table(folder, "plans", ("M", "N", "K", *cells), 3)
-        self.products = Table(
-            folder, "products", (*case, *FIELD_NAMES, "needed", "torch-differs", "unsteady", "operands", "out"), 5
-        )
-        counts = ("sums", "planned", "split", "largest", "loses", "losing", "others")
-        self.scan = Table(folder, "scan", ("kind", "M", "N", "tail", *counts), 4)
-        self.tails = Table(
-            folder,
-            "tails",
-            (*shape, "splits", "origin", *FIELD_NAMES, "predicted", "missing", "missing-rest", "torch-missing"),
-            6,
-        )
-        self.replays = Table(
-            folder, "replays", (*case, "split", "elements", "mode", "differing", "next", "best", "fitting"), 5
-        )
-
-    def flush(self):
-        for table in vars(self).values():
-            table.flush()
-
-
-class Deadline(Exception):
-    pass
+class Unfinished(Exception):
+    """A step that cannot go on here or now."""
 
 
 class Clock:
     def __init__(self, limit):
-        self._end = time.monotonic() + limit
+        self._limit, self._end = limit, time.monotonic() + limit
 
     def check(self):
         if time.monotonic() > self._end:
-            raise Deadline
+            raise Unfinished(f"stopped after {self._limit:g} s; run again to continue")
 
 
 # ---- Plans ----
@@ -267,7 +167,7 @@ def recorded_plans(tables):
 
 
 def chosen_cases(study, tables):
-    """Returns (kind, shape, workspace) of products to replay: of each kind some with splits and some without.
+    """Returns (kind, shape, workspace, "0") of products to replay: of each kind some with splits, some without.
 
     They are dealt in turn from classes of equal algorithm, number of splits, stages, reduction and raggedness of
     K, so that rare plans are among them.
@@ -289,9 +189,31 @@ def chosen_cases(study, tables):
             for turn in range(max(map(len, decks), default=0)):
                 for deck in decks:
                     if turn < len(deck) and dealt < count:
-                        chosen.append(deck[turn][1:])
+                        chosen.append((*deck[turn][1:], "0"))
                         dealt += 1
     return chosen
+
+
+def forced_cases(study):
+    """Returns the same of products whose splits and reduction scheme are forced; their K has a tail."""
+    m, n, tiles, splits = study.forced_case
+    of_float = [kind for kind in KINDS.values() if kind.operand != "int8"]
+    shapes = {kind: (m, n, tiles * (128 if kind.bytes == 1 else 64) + kind.granule) for kind in of_float}
+    return [
+        (kind, shapes[kind], WORKSPACES[1], f"{s} {scheme}")
+        for kind in of_float
+        for s in splits
+        for scheme in SCHEMES
+    ]
+
+
+def planned(library, kind, shape, workspace, forced):
+    """Returns the heuristic's plan, or that with forced splits "S SCHEME"; None if the library has none."""
+    plan = library.plan(kind, shape, workspace)
+    if forced == "0" or plan is None:
+        return plan
+    splits, scheme = forced.split(" ")
+    return library.forced(kind, shape, plan, int(splits), scheme)
 
 
 def seed_of(kind, shape, workspace):
@@ -303,14 +225,19 @@ def sample_of(shape, seed):
 
 
 def step_products(study, library, tables, clock, notes):
-    for kind, shape, workspace in chosen_cases(study, tables):
-        if tables.products.has(kind.name, *shape, workspace):
+    for kind, shape, workspace, forced in chosen_cases(study, tables) + forced_cases(study):
+        key = (kind.name, *shape, workspace, forced)
+        if tables.products.has(*key):
             continue
         clock.check()
+        plan = planned(library, kind, shape, workspace, forced)
+        if plan is None:
+            tables.products.add(*key, *[""] * (len(FIELD_NAMES) + 4), "refused")
+            continue
         seed = seed_of(kind, shape, workspace)
         a, b = products.operands(kind, shape[2], seed, range(shape[0]), range(shape[1]))
-        held, plan = [library.upload(kind, x) for x in (a, b)], library.plan(kind, shape, workspace)
-        row = [kind.name, *shape, workspace, *plan.config, plan.workspace]
+        held = [library.upload(kind, x) for x in (a, b)]
+        row = [*key, *plan.config, plan.workspace]
         try:
             out, again = (library.multiply(kind, held, plan) for _ in range(2))
         except LibraryError as error:
@@ -329,21 +256,6 @@ def step_products(study, library, tables, clock, notes):
 
 
 # ---- Tails ----
-
-
-def tile_of(stages):
-    """Returns the products of a k-tile by cublasLtMatmulStages_t, or 0 if it names none."""
-    if 1 <= stages <= 24:
-        return 16 << (stages - 1) // 6
-    return {25: 32, 27: 16, 33: 16, 34: 32, 35: 64, 36: 128, 37: 256}.get(stages, 0)
-
-
-def predicted_loss(config, inner):
-    """Returns how many last products parts of floor(K / S), rounded up to k-tiles, leave out (algorithm 66)."""
-    tile = tile_of(config["stages"])
-    if config["id"] != 66 or config["split"] < 2 or not tile:
-        return 0
-    return inner - max((end for part in products.by_length(inner, config["split"], tile) for _, end in part), default=0)
 
 
 def coverage(kind, shape):
@@ -470,129 +382,22 @@ def replayed(record):
             best = (out.size, mode or "exact", least[0], following, least[1], "|".join(fitting))
         if best[2] == 0:
             break
-    return [kind.name, *shape, workspace, splits, *best]
+    return [*(record[x] for x in CASE), splits, *best]
 
 
 def step_replay(tables, clock, jobs):
-    computed = [r for r in tables.products.records() if r["out"] != "failed"]
-    left = [r for r in computed if not tables.replays.has(*[r[x] for x in ("kind", *"MNK", "workspace")])]
+    clock.check()
+    computed = [r for r in tables.products.records() if r["out"] not in ("failed", "refused")]
+    left = [r for r in computed if not tables.replays.has(*[r[x] for x in CASE])]
     if not left:
         return
-    import numsim  # noqa: F401 - a clear error here, not in each process
-
+    if importlib.util.find_spec("numsim") is None:
+        raise Unfinished("needs the package numsim; run --steps replay,summary where it is")
     os.environ.update(OMP_NUM_THREADS="1", OPENBLAS_NUM_THREADS="1", MKL_NUM_THREADS="1")
     with multiprocessing.get_context("spawn").Pool(jobs) as pool:
         for row in pool.imap(replayed, left):
             tables.replays.add(*row)
             clock.check()
-
-
-# ---- Summary ----
-
-
-def plan_lines(tables, notes):
-    if "plan-calls" in notes:
-        each = notes["plan-seconds"] / notes["plan-calls"] * 1e6
-        yield f"{notes['plan-calls']} calls of the heuristic in {notes['plan-seconds']} s, {each:.1f} us each"
-    yield f"{len(tables.plans.rows)} shapes, {len(tables.algorithms.rows)} algorithms"
-    algorithms = {row[0]: dict(zip(FIELD_NAMES, map(int, row[1:]))) for row in tables.algorithms.rows}
-    header = tables.plans.columns[3:]
-    for at, name in enumerate(header):
-        planned, split, largest, shortest, counts = 0, 0, 0, 0, Counter()
-        for row in tables.plans.rows:
-            cell = row[3 + at] if row[3 + at] != "=" else row[2 + at]
-            if cell == "-":
-                continue
-            planned += 1
-            parts = algorithms[cell.split(" ")[0]]["split"]
-            if parts > 1:
-                m, n, k = map(int, row[:3])
-                split, largest = split + 1, max(largest, m * n)
-                shortest = min(shortest or k, k)
-                counts[parts] += 1
-        parts = " ".join(f"{s}:{count}" for s, count in sorted(counts.items()))
-        yield f"  {name:22} {planned:6} planned {split:6} split, M N <= {largest}, K >= {shortest}, S {parts or 'none'}"
-
-
-def replay_lines(tables):
-    rows = tables.replays.records()
-    yield f"{len(rows)} products replayed, {sum(int(r['elements']) for r in rows)} results compared"
-    stored = {tuple(row[:5]): dict(zip(tables.products.columns, row)) for row in tables.products.rows}
-    for kind in KINDS.values():
-        for split in (False, True):
-            of_kind = [r for r in rows if r["kind"] == kind.name and (int(r["split"]) > 1) == split]
-            if not of_kind:
-                continue
-            exact = [r for r in of_kind if r["differing"] == "0"]
-            own = [r for r in exact if r["mode"] in (kind.mode, "exact")]
-            beside = [stored[tuple(r[x] for x in ("kind", *"MNK", "workspace"))] for r in of_kind]
-            torch = Counter("refused" if x["torch-differs"] == "refused" else x["torch-differs"] == "0" for x in beside)
-            yield (
-                f"  {kind.name:15} {'split' if split else 'unsplit':8} {len(exact)} of {len(of_kind)} fit a hypothesis,"
-                f" {len(own)} in the kind's mode; not repeatable {sum(x['unsteady'] != '0' for x in beside)};"
-                f" equal to PyTorch {torch[True]}, not {torch[False]}, refused {torch['refused']}"
-            )
-            fits = Counter()
-            for r in own:
-                for text in r["fitting"].split("|"):
-                    names, _, way = text.partition(" ")
-                    fits.update(f"{name} {way}".strip() for name in names.split("="))
-            most = max(fits.values(), default=0)
-            shown = [text for text, count in fits.most_common() if count == most][:12] if split else []
-            for text in shown or [text for text, _ in fits.most_common(2)]:
-                yield f"      {fits[text]:4}  {text}"
-            for r in [r for r in of_kind if r["differing"] != "0"][:5]:
-                config = stored[tuple(r[x] for x in ("kind", *"MNK", "workspace"))]
-                yield (
-                    f"      no: {r['M']} x {r['N']} x {r['K']} S {r['split']} algorithm {config['id']} stages"
-                    f" {config['stages']} option {config['custom']}: {r['differing']} of {r['elements']} differ"
-                    f" under {r['mode']} {r['best']}"
-                )
-
-
-def tail_lines(tables):
-    outcomes = Counter(r["missing"] for r in tables.tails.records())
-    rows = [r for r in tables.tails.records() if r["missing"] not in ("refused", "failed")]
-    yield f"{len(rows)} products with tails, {outcomes['refused']} plans refused, {outcomes['failed']} failed"
-    for kind in KINDS:
-        for origin in ("heuristic", "forced"):
-            of_kind = [r for r in rows if r["kind"] == kind and r["origin"] == origin]
-            split = [r for r in of_kind if int(r["split"]) > 1]
-            lost = [r for r in of_kind if float(r["missing"]) or float(r["missing-rest"] or 0)]
-            wrong = [r for r in of_kind if tail_surprises(r)]
-            torch = sum(float(r["torch-missing"] or 0) > 0 for r in of_kind)
-            yield (
-                f"  {kind:15} {origin:9} {len(of_kind)} run, {len(split)} split, {len(lost)} lose products,"
-                f" {len(wrong)} not as predicted; PyTorch loses in {torch}"
-            )
-            for r in (wrong[:3] or lost[:3]):
-                yield (
-                    f"      {r['M']} x {r['N']} x {r['K']} S {r['split']} algorithm {r['id']} stages {r['stages']}:"
-                    f" {r['missing']} missing ({r['missing-rest'] or 0} elsewhere), predicted {r['predicted']}"
-                )
-    scanned = tables.scan.records()
-    for kind in KINDS:
-        of_kind = [r for r in scanned if r["kind"] == kind]
-        total = {x: sum(int(r[x]) for r in of_kind) for x in ("sums", "planned", "split", "loses")}
-        largest = max((int(r["largest"]) for r in of_kind), default=1)
-        yield (
-            f"  scan {kind:15} {total['planned']} of {total['sums']} planned, {total['split']} split (S <= {largest}),"
-            f" {total['loses']} predicted to lose products"
-        )
-
-
-def tail_surprises(row):
-    """Whether a product of `tails` lost other products than predicted, as far as its rows show them."""
-    granule, m = KINDS[row["kind"]].granule, int(row["M"])
-    shown = min(int(row["predicted"]), granule * max(1, m - 1))
-    return float(row["missing"]) != shown
-
-
-def summary(tables, environment, notes):
-    lines = ["  ".join(f"{name} {value}" for name, value in environment.items())]
-    for part in (plan_lines(tables, notes), replay_lines(tables), tail_lines(tables)):
-        lines += ["", *part]
-    return "\n".join(lines) + "\n"
 
 
 # ---- Program ----
@@ -605,9 +410,18 @@ def stored_environment(folder, library):
     if library is None:
         return stored
     found = library.environment()
-    if stored and stored["environment"] != found:
+    stored = stored or {"environment": found, "notes": {}}
+    if any(stored["environment"][x] != found[x] for x in ("cublaslt", "card")):
         raise SystemExit(f"{path}: holds results of {stored['environment']}, and this is {found}: give another folder")
-    return stored or {"environment": found, "notes": {}}
+    if stored["environment"] != found:  # another driver, say
+        stored["notes"]["continued-with"] = found
+    return stored
+
+
+def store_environment(folder, stored):
+    path = folder / "environment.json"
+    path.with_suffix(".new").write_text(json.dumps(stored, indent=1) + "\n")
+    os.replace(path.with_suffix(".new"), path)
 
 
 def parsed(arguments):
@@ -635,21 +449,26 @@ def main(arguments=None):
     if set(options.steps) & set(DEVICE_STEPS):
         library = StandIn() if options.dry else Library(options.library)
     stored = stored_environment(options.out, library)
+    store_environment(options.out, stored)
     tables, finished = Tables(options.out), True
     try:
         for step in options.steps:
             begin = time.monotonic()
-            if step in DEVICE_STEPS:
-                globals()[f"step_{step}"](study, library, tables, clock, stored["notes"])
-            elif step == "replay":
-                step_replay(tables, clock, options.jobs)
-            print(f"{step}: {time.monotonic() - begin:.1f} s", flush=True)
-    except Deadline:
-        finished = False
-        print(f"{step}: stopped after {options.limit_seconds:g} s; run again to continue", flush=True)
+            try:
+                if step in DEVICE_STEPS:
+                    globals()[f"step_{step}"](study, library, tables, clock, stored["notes"])
+                elif step == "replay":
+                    step_replay(tables, clock, options.jobs)
+                print(f"{step}: {time.monotonic() - begin:.1f} s", flush=True)
+            except Unfinished as reason:
+                finished = False
+                print(f"{step}: {reason}", flush=True)
     finally:
         tables.flush()
-        (options.out / "environment.json").write_text(json.dumps(stored, indent=1) + "\n")
+        if library is not None:
+            refusals = stored["notes"].setdefault("refusals", {})
+            refusals.update({text: refusals.get(text, 0) + count for text, count in library.refusals.items()})
+        store_environment(options.out, stored)
     text = summary(tables, stored.get("environment", {}), stored.get("notes", {}))
     (options.out / "summary.txt").write_text(text)
     print(text, end="")

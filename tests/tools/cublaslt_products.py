@@ -335,3 +335,21 @@ def judged(kind, a, b, splits, out, mode=None):
                 text += f" {order}" + (" of rounded parts" if through_result else "")
             found.append((differing(got, out, kind.result), text))
     return found
+
+
+# ---- Tails ----
+
+
+def tile_of(stages):
+    """Returns the products of a k-tile by cublasLtMatmulStages_t, or 0 if it names none."""
+    if 1 <= stages <= 24:
+        return 16 << (stages - 1) // 6
+    return {25: 32, 27: 16, 33: 16, 34: 32, 35: 64, 36: 128, 37: 256}.get(stages, 0)
+
+
+def predicted_loss(config, inner):
+    """Returns how many last products parts of floor(K / S), rounded up to k-tiles, leave out (algorithm 66)."""
+    tile = tile_of(config["stages"])
+    if config["id"] != 66 or config["split"] < 2 or not tile:
+        return 0
+    return inner - max((end for part in by_length(inner, config["split"], tile) for _, end in part), default=0)

@@ -42,6 +42,9 @@ def part_of_products(rule, tile, inner, splits):
 class StandIn:
     """The interface of cublaslt_library.Library."""
 
+    def __init__(self):
+        self.refusals = {}
+
     def environment(self):
         return {"library": "stand-in", "cublaslt": "0.0.0", "card": "none", "driver": "none", "torch": "none"}
 
