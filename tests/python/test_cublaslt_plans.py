@@ -161,6 +161,12 @@ def test_constants_and_signatures_are_those_of_the_headers():
             assert ctypes.sizeof(found) == size, (name, parameter)
 
 
+def test_the_k_tiles_of_stages_are_those_of_the_headers():
+    named = re.findall(r"CUBLASLT_MATMUL_STAGES_(\d+)x\w+\s*=\s*(\d+)", headers())
+    assert len(named) >= 36
+    assert {int(value): products.tile_of(int(value)) for _, value in named} == {int(v): int(t) for t, v in named}
+
+
 def test_the_structures_have_the_layout_of_the_headers():
     result = library.HeuristicResult
     assert ctypes.sizeof(result) == 96

@@ -28,6 +28,7 @@ import sys
 import time
 import zlib
 from collections import defaultdict
+from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -370,7 +371,7 @@ def replayed(record):
     rows, columns = sample_of(shape, seed)
     a, b = products.operands(kind, shape[2], seed, rows, columns)
     if zlib.crc32(a.tobytes() + b.tobytes()) != int(record["operands"]):
-        raise SystemExit(f"{kind.name} {shape}: the operands differ from those of the device run")
+        raise ValueError(f"{kind.name} {shape}: the operands differ from those of the device run")
     out = np.frombuffer(base64.b64decode(record["out"]), kind.result_dtype).reshape(len(rows), len(columns))
     best = None
     for mode in (kind.mode, *other_modes(kind)):
@@ -394,10 +395,13 @@ def step_replay(tables, clock, jobs):
     if importlib.util.find_spec("numsim") is None:
         raise Unfinished("needs the package numsim; run --steps replay,summary where it is")
     os.environ.update(OMP_NUM_THREADS="1", OPENBLAS_NUM_THREADS="1", MKL_NUM_THREADS="1")
-    with multiprocessing.get_context("spawn").Pool(jobs) as pool:
-        for row in pool.imap(replayed, left):
+    pool = ProcessPoolExecutor(jobs, multiprocessing.get_context("spawn"))
+    try:
+        for row in pool.map(replayed, left):
             tables.replays.add(*row)
             clock.check()
+    finally:
+        pool.shutdown(cancel_futures=True)
 
 
 # ---- Program ----

@@ -344,7 +344,8 @@ def tile_of(stages):
     """Returns the products of a k-tile by cublasLtMatmulStages_t, or 0 if it names none."""
     if 1 <= stages <= 24:
         return 16 << (stages - 1) // 6
-    return {25: 32, 27: 16, 33: 16, 34: 32, 35: 64, 36: 128, 37: 256}.get(stages, 0)
+    others = {25: 32, 26: 8, 27: 16, 28: 8, 31: 8, 32: 8, 33: 16, 34: 32, 35: 64, 36: 128, 37: 256, 38: 768}
+    return others.get(stages, 0)
 
 
 def predicted_loss(config, inner):
