@@ -17,6 +17,7 @@ import cublaslt_library as library  # noqa: E402
 import cublaslt_plans as study  # noqa: E402
 import cublaslt_products as products  # noqa: E402
 import cublaslt_tables as tables  # noqa: E402
+from cublaslt_published import PLAN as PUBLISHED_PLAN  # noqa: E402
 from cublaslt_stand_in import PLANTED  # noqa: E402
 
 NAMES = ("algorithms", "plans", "products", "scan", "tails", "replays")
@@ -134,6 +135,109 @@ def test_results_of_another_library_are_refused(out, tmp_path):
     path.write_text(path.read_text().replace("0.0.0", "13.1.0"))
     with pytest.raises(SystemExit, match="give another folder"):
         study.main([str(tmp_path / "copy"), "--dry", "--steps", "plans"])
+
+
+def published(folder, name):
+    return rows_of(folder, f"cublaslt-{name}")
+
+
+def test_published_tables_hold_what_the_study_found(out):
+    algorithms = {row["algorithm"]: row for row in rows_of(out, "algorithms")}
+    shown = {tuple(row[x] for x in "MNK"): row for row in published(out / "published", "plans")}
+    for row in rows_of(out, "plans"):
+        other = shown[tuple(row[x] for x in "MNK")]
+        for name in list(row)[3:]:
+            if row[name] in "-=":
+                assert other[name] == row[name]
+            else:
+                plan = dict(zip(PUBLISHED_PLAN, other[name].split(" ")))
+                assert {x: algorithms[row[name].split(" ")[0]][x] for x in plan} == plan
+    assert [r["differing"] for r in published(out / "published", "products")] == ["0"] * len(rows_of(out, "products"))
+    assert len(published(out / "published", "tails")) == len(rows_of(out, "tails"))
+
+
+# ---- The tables of the H200, and the page about them ----
+
+CUDA = TOOLS.parents[1] / "experiments" / "published" / "cuda"
+PAGE = TOOLS.parents[1] / "docs" / "results" / "library-products.md"
+
+
+def tile(row):
+    return 128 if row["kind"].startswith("e4m3") else 64
+
+
+def lost(row):
+    """The last products that the page says are missing."""
+    inner, splits = int(row["K"]), int(row["split"])
+    return inner % splits if inner // splits % tile(row) == 0 and row["kind"] != "int8-int32" else 0
+
+
+def test_every_product_with_a_tail_misses_what_the_page_says():
+    rows = published(CUDA, "tails")
+    floats = [r for r in rows if r["kind"] != "int8-int32"]
+    for row in rows:
+        granule = products.KINDS[row["kind"]].granule
+        seen = min(lost(row), granule * max(1, int(row["M"]) - 1))
+        assert float(row["missing"]) == seen and float(row["missing-rest"] or 0) == 0, row
+        if row["torch-missing"]:
+            assert float(row["torch-missing"]) == seen, row
+    losing = [r for r in rows if lost(r)]
+    ran = [r for r in floats if r["torch-missing"]]
+    whole = [r for r in floats if int(r["K"]) % tile(r) == 0]
+    even = [r for r in floats if int(r["K"]) % int(r["split"]) == 0]
+    assert not any(map(lost, whole + even))
+    text = " ".join(PAGE.read_text().split())
+    for words in (
+        f"in each of {len(rows):,} products",
+        f"{sum(r['splits'] != '0' for r in rows):,} of them with a forced",
+        f"{len(losing):,} lost the products that it names, {len(rows) - len(losing):,} none",
+        f"{sum(float(r['torch-missing']) > 0 for r in ran)} of the {len(ran):,} products",
+        f"none of {len(whole):,} such products lost any, nor did any of {len(even):,}",
+    ):
+        assert words in text, words
+
+
+def test_every_replayed_product_of_the_h200_fits_the_rule_of_the_page():
+    rows = published(CUDA, "products")
+    floats = [r for r in rows if r["kind"] != "int8-int32"]
+    for row in floats:
+        expected = f"by-length:{tile(row)} forward" if int(row["split"]) > 1 else "unsplit"
+        assert row["differing"] == "0" and expected in fitting(row), row
+        assert row["mode"] == products.KINDS[row["kind"]].mode and row["unsteady"] == "0"
+    split = [r for r in floats if int(r["split"]) > 1 and r["forced"] == "0"]
+    forced = [r for r in floats if r["forced"] != "0"]
+    text = " ".join(PAGE.read_text().split())
+    for words in (
+        f"Each of {len(floats)} products of floats",
+        f"all {sum(int(r['elements']) for r in floats):,} results are equal",
+        f"{len(floats) - len(split) - len(forced)} products without a split",
+        f"{len(split)} that the heuristic splits",
+        f"{len(forced)} with forced splits",
+        f"{sum(lost(r) > 0 for r in forced)} of these lose products",
+    ):
+        assert words in text, words
+
+
+def test_the_splits_of_the_page_are_those_of_the_table():
+    rows = published(CUDA, "plans")
+    lines = [line.split("|")[1:-1] for line in PAGE.read_text().splitlines() if "MiB | " in line]
+    found = 0
+    for operand, results, workspace, splits, largest, shortest, most, decoding in lines:
+        for result in results.replace("float32", "fp32").split(","):
+            name = f"{operand.strip().removesuffix('fn')}-{result.strip()}@"
+            plans = []
+            for row in rows:
+                cell = row[name + workspace.strip().replace(" ", "")]
+                cell = row[name + "1MiB"] if cell == "=" else cell
+                plans.append((*(int(row[x]) for x in "MNK"), int(cell.split(" ")[PUBLISHED_PLAN.index("split")])))
+            parts = [plan for plan in plans if plan[3] > 1]
+            decoders = [p for p in plans if p[0] <= 64 and p[1] >= 1024 and p[2] >= 4096]
+            assert splits.split() == [str(len(parts)), f"({len(parts) / len(rows):.0%}".replace("%", ""), "%)"]
+            assert int(largest.replace(",", "")) == max(m * n for m, n, _, _ in parts)
+            assert int(shortest) == min(k for _, _, k, _ in parts) and int(most) == max(s for *_, s in parts)
+            assert decoding.split()[0] == str(sum(p[3] > 1 for p in decoders))
+            found += 1
+    assert found == 14
 
 
 def headers():

@@ -2,7 +2,7 @@
 """Studies how cuBLASLt plans products and splits their sums, on the GPU of this machine.
 
     tests/tools/cublaslt_plans.py OUT --limit-seconds 540      # the study; continues what OUT holds
-    tests/tools/cublaslt_plans.py OUT --steps replay,summary   # what needs numsim and no GPU
+    tests/tools/cublaslt_plans.py OUT --steps replay,publish,summary   # what needs numsim and no GPU
     tests/tools/cublaslt_plans.py OUT --dry                    # a small study of a stand-in with planted rules
 
 Steps, each resumed where it was stopped:
@@ -12,6 +12,7 @@ Steps, each resumed where it was stopped:
   tails     whether the last products of a sum are in it, with the heuristic's splits and with forced ones
             (tails.csv.gz)
   replay    numsim's accumulation modes, part by part, under hypotheses of cublaslt_products.py (replays.csv.gz)
+  publish   the folder published: the tables as experiments/published/cuda holds them
   summary   summary.txt, and the same on the standard output
 
 `plans`, `products`, `scan` and `tails` need PyTorch and a CUDA device; `replay` needs the package numsim. Plans are
@@ -35,6 +36,7 @@ from pathlib import Path
 import numpy as np
 
 import cublaslt_products as products
+import cublaslt_published
 from cublaslt_library import FIELD_NAMES, Library, LibraryError
 from cublaslt_products import KINDS, predicted_loss
 from cublaslt_stand_in import StandIn
@@ -43,7 +45,7 @@ from cublaslt_tables import CASE, WORKSPACES, Tables
 
 SCHEMES = ("COMPUTE_TYPE", "INPLACE", "OUTPUT_TYPE")
 DEVICE_STEPS = ("plans", "products", "scan", "tails")
-STEPS = (*DEVICE_STEPS, "replay", "summary")
+STEPS = (*DEVICE_STEPS, "replay", "publish", "summary")
 
 
 @dataclass(frozen=True)
@@ -393,7 +395,7 @@ def step_replay(tables, clock, jobs):
     if not left:
         return
     if importlib.util.find_spec("numsim") is None:
-        raise Unfinished("needs the package numsim; run --steps replay,summary where it is")
+        raise Unfinished("needs the package numsim; run --steps replay,publish,summary where it is")
     os.environ.update(OMP_NUM_THREADS="1", OPENBLAS_NUM_THREADS="1", MKL_NUM_THREADS="1")
     pool = ProcessPoolExecutor(jobs, multiprocessing.get_context("spawn"))
     try:
@@ -463,6 +465,8 @@ def main(arguments=None):
                     globals()[f"step_{step}"](study, library, tables, clock, stored["notes"])
                 elif step == "replay":
                     step_replay(tables, clock, options.jobs)
+                elif step == "publish":
+                    cublaslt_published.write(tables, options.out / "published")
                 print(f"{step}: {time.monotonic() - begin:.1f} s", flush=True)
             except Unfinished as reason:
                 finished = False
