@@ -67,6 +67,8 @@ void CheckRecipe(const LinearRecipe& recipe) {
     }
   }
   for (const GemmRecipe& made : recipe.products) {
+    RequireOfRecipe(
+        made.a.hadamard == made.b.hadamard, recipe, "equal transforms of both operands of a GEMM");
     if (!made.container.has_value()) continue;
     for (const OperandRecipe* operand : {&made.a, &made.b}) {
       RequireOfRecipe(FitsContainer(*operand, made.container->spec),
@@ -130,7 +132,25 @@ Linear::Linear(LinearRecipe recipe, Place place) : recipe_(std::move(recipe)), p
   delayed_ = DelayedScales(recipe_, place);
 }
 
+void Linear::CheckTransforms(LinearShape shape) const {
+  const size_t inner[] = {shape.in, shape.out, shape.tokens};
+  for (const LinearGemm product : kProducts) {
+    const size_t size = recipe_[product].a.hadamard.size;
+    const size_t n = inner[static_cast<int>(product)];
+    if (size != 0 && n % size != 0) {
+      throw Error::Format(
+          "kind '{}': the inner dimension of the {} GEMM is {}, which a hadamard_size of {} does not "
+          "divide",
+          recipe_.kind,
+          ToString(product),
+          n,
+          size);
+    }
+  }
+}
+
 void Linear::CheckShape(LinearShape shape) const {
+  CheckTransforms(shape);
   if (place_.IsHost()) return;
   if constexpr (NUMSIM_HAVE_CUDA) {
     const size_t sizes[3][3] = {{shape.tokens, shape.out, shape.in},
@@ -217,6 +237,10 @@ void Linear::Forward(ConstFloatSpan x,
   NUMSIM_REQUIRE(channels.empty() || !recipe_[LinearGemm::kForward].container.has_value(),
                  "Linear: {} channels of a layer whose operands enter in a container",
                  channels.size());
+  NUMSIM_REQUIRE(channels.empty() || recipe_[LinearGemm::kForward].a.hadamard.size == 0,
+                 "Linear: {} channels of a layer whose forward GEMM is Hadamard-transformed",
+                 channels.size());
+  CheckTransforms(shape);
   if (!channels.empty()) RequireHost("a linear layer with channels", {place_});
   const LinearWorkspaces::Lease workspace(place_);
   LinearCall call(recipe_, place_, delayed_, *workspace, random, observer);

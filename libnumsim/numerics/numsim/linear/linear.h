@@ -88,7 +88,7 @@ class LinearObserver {
   virtual void Begin(LinearOp op) = 0;
   virtual void End(LinearOp op) = 0;
   // Receives a tensor that was quantised as the given operand, and the result. `original` is the
-  // caller's matrix, not transposed. Called between Begin and End.
+  // caller's matrix, not transposed, or its Hadamard transform, rounded. Called between Begin and End.
   virtual void Quantized(LinearOperand /*operand*/,
                          ConstFloatSpan /*original*/,
                          const QuantizedMatrix& /*result*/) {}
@@ -123,8 +123,9 @@ class Linear {
               std::span<const MatrixSpan<uint8_t>> memory,
               LinearSaved& saved) const;
 
-  // Throws Error if this layer's GEMMs cannot be computed at that shape: on a device, if cuBLASLt
-  // has no algorithm that keeps the order of the sums. For a model to ask when it is built.
+  // Throws Error if this layer's GEMMs cannot be computed at that shape: if the size of a Hadamard
+  // transform does not divide the inner dimension, and on a device, if cuBLASLt has no algorithm that
+  // keeps the order of the sums. For a model to ask when it is built.
   void CheckShape(LinearShape shape) const;
 
   // Computes y = x w^T and fills `saved` for Backward. With delayed scaling, updates the scales of
@@ -139,7 +140,8 @@ class Linear {
   // the place of the layer, no overlap. Throws Error if one differs. On a device, tensors may be
   // bf16; a bf16 result is the float32 result rounded to it (nearest even), and any NaN of it may
   // be any NaN. From the second call on, shapes that are no larger allocate nothing and no call
-  // waits. Channels are for the host alone, and not for a forward GEMM with a container. NaN and
+  // waits. Channels are for the host alone, and not for a forward GEMM with a container or a
+  // Hadamard transform. NaN and
   // infinities: quantised operands follow QuantizedMatrix, and GEMMs follow their accumulation
   // mode. Dimensions may be 0; an empty sum is +0.
   void Forward(ConstFloatSpan x,
@@ -171,6 +173,8 @@ class Linear {
   void RestoreState(std::span<const float> state);
 
  private:
+  void CheckTransforms(LinearShape shape) const;
+
   LinearRecipe recipe_;
   Place place_;
   DelayedScales delayed_;

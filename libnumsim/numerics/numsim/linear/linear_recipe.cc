@@ -1,7 +1,14 @@
 #include "numsim/linear/linear_recipe.h"
 
+#include <fmt/format.h>
+
+#include <charconv>
+#include <utility>
+
 #include "numsim/base/error.h"
 #include "numsim/base/keyword.h"
+#include "numsim/base/nearest_name.h"
+#include "numsim/base/split_list.h"
 #include "numsim/formats/format_names.h"
 #include "numsim/formats/named_formats.h"
 #include "numsim/linear/internal/linear_device_recipe.h"
@@ -139,6 +146,13 @@ void RejectForeignOptions(const LinearKindRow& row, const LinearOptions& options
         "high_operands", "kind '{}' keeps codes, so they are x, w, g alone", options.kind);
   }
   RejectOption(options, "container", !row.Quantized() && !options.container.empty());
+  RejectOption(options, "hadamard", !row.Quantized() && !options.hadamard.empty());
+  if (row.saves == LinearSaves::kQuantized && !options.hadamard.empty()) {
+    throw KeyError::Format("hadamard",
+                           "kind '{}' saves codes for GEMMs along different dimensions, which one "
+                           "transform cannot serve",
+                           options.kind);
+  }
   RejectOption(options, "block", row.block == 0 && options.block != 0);
   RejectOption(options, "delayed", !row.delayed && options.delayed.has_value());
   if (options.delayed.has_value()) {
@@ -246,6 +260,32 @@ std::string ScalingOf(const LinearKindRow& row, const OperandSet& high_operands)
   return letters;
 }
 
+// Returns the operands of the GEMMs with a Hadamard transform.
+OperandSet TransformedOperands(const LinearOptions& options) {
+  const std::string gemms = ParseOption("hadamard", options.hadamard, "", ParseGemms);
+  return ParseOperandSet(gemms);
+}
+
+// Returns the transform of these GEMMs.
+HadamardRecipe HadamardOf(const LinearOptions& options) {
+  if (options.hadamard.empty()) {
+    for (const auto& [option, given] :
+         {std::pair("hadamard_size", options.hadamard_size != 0),
+          std::pair("hadamard_signs", !options.hadamard_signs.empty())}) {
+      if (given) throw KeyError(option, "no GEMM is transformed; hadamard names them");
+    }
+    return {};
+  }
+  const size_t size = options.hadamard_size == 0 ? 16 : options.hadamard_size;
+  if (!IsHadamardSize(size)) {
+    throw KeyError::Format("hadamard_size", "{} is not one of 16, 32, 64, 128", size);
+  }
+  HadamardRecipe result =
+      ParseOption("hadamard_signs", options.hadamard_signs, "random", ParseHadamardSigns);
+  result.size = size;
+  return result;
+}
+
 OperandRecipe MakeOperandRecipe(const Choices& choices,
                                 char letter,
                                 const OperandRecipe& quantized) {
@@ -258,6 +298,44 @@ OperandRecipe MakeOperandRecipe(const Choices& choices,
 }  // namespace
 
 std::string_view ToString(LinearGemm product) { return KeywordToString(kProductNames, product); }
+
+std::string ParseGemms(std::string_view text) {
+  bool named[std::size(kProducts)] = {};
+  if (!text.empty()) {
+    for (const std::string& piece : SplitList(text)) {
+      named[static_cast<int>(ParseKeyword(kProductNames, "GEMM", piece))] = true;
+    }
+  }
+  std::string result;
+  for (const LinearGemm product : kProducts) {
+    if (!named[static_cast<int>(product)]) continue;
+    result += fmt::format("{}{}", result.empty() ? "" : ",", ToString(product));
+  }
+  return result;
+}
+
+HadamardRecipe ParseHadamardSigns(std::string_view text) {
+  if (text == "random") return {.source = HadamardSource::kRandom};
+  if (text == "redrawn") return {.source = HadamardSource::kRedrawn};
+  if (text == "fixed") return {};
+  HadamardRecipe result;
+  const std::string_view digits = text.substr(0, 2) == "0x" ? text.substr(2) : std::string_view();
+  const auto [end, status] =
+      std::from_chars(digits.data(), digits.data() + digits.size(), result.mask, 16);
+  if (digits.empty() || status != std::errc() || end != digits.data() + digits.size()) {
+    throw NotOneOf("signs", text, "random, redrawn, fixed, a mask such as 0xD7E8");
+  }
+  return result;
+}
+
+std::string Text(const HadamardRecipe& recipe) {
+  if (recipe.size == 0) return "";
+  std::string signs = recipe.source == HadamardSource::kRandom    ? "random"
+                      : recipe.source == HadamardSource::kRedrawn ? "redrawn"
+                      : recipe.mask == 0                          ? "fixed"
+                                         : fmt::format("0x{:04X}", recipe.mask);
+  return fmt::format("hadamard:{}:{}", recipe.size, signs);
+}
 
 OperandRecipe HighPrecision(const Format& format) {
   OperandRecipe result;
@@ -283,6 +361,8 @@ LinearRecipe MakeLinearRecipe(const LinearOptions& given) {
   result.delayed = options.delayed;
   if (result.delayed.has_value()) result.delayed->rule = DelayedRule(choices.forward.scale_rule);
   const std::string letters = ScalingOf(row, options.high_operands);
+  const OperandSet transformed = TransformedOperands(options);
+  const HadamardRecipe hadamard = HadamardOf(options);
   for (const LinearGemm product : kProducts) {
     const size_t first = 2 * static_cast<size_t>(product);
     const char a = letters[first], b = letters[first + 1];
@@ -292,6 +372,15 @@ LinearRecipe MakeLinearRecipe(const LinearOptions& given) {
     made.a = MakeOperandRecipe(choices, a, forward ? choices.forward : choices.gradient);
     made.b = MakeOperandRecipe(choices, b, forward ? choices.forward : choices.backward);
     const bool high = a == kHigh && b == kHigh;
+    if (transformed.Has(static_cast<LinearOperand>(first))) {
+      if (row.scaling[first] == kHigh && row.scaling[first + 1] == kHigh) {
+        throw KeyError::Format("hadamard",
+                               "kind '{}' quantises no operand of the {} GEMM",
+                               options.kind,
+                               ToString(product));
+      }
+      if (!high) made.a.hadamard = made.b.hadamard = hadamard;
+    }
     if (!options.container.empty() && !high) {
       made.container = ParseOption("container", options.container, "", ParseContainer);
       CheckContainer(product, made);

@@ -20,6 +20,7 @@
 #include "numsim/arith/accumulation_mode.h"
 #include "numsim/formats/format_table.h"
 #include "numsim/quantize/delayed_scale.h"
+#include "numsim/quantize/hadamard.h"
 #include "numsim/quantize/scale.h"
 #include "numsim/quantize/scale_layout.h"
 #include "numsim/rounding/rounding.h"
@@ -73,6 +74,23 @@ OperandSet ParseOperandSet(std::string_view text);
 // Returns a text that ParseOperandSet reads back to the same set. Whole tensors come first.
 std::string Text(const OperandSet& set);
 
+// Where the signs of Hadamard transforms come from.
+enum class HadamardSource : uint8_t {
+  kMask,     // a fixed mask; 0 is the plain Walsh-Hadamard transform
+  kRandom,   // drawn once: all layers and steps of a seed have the same
+  kRedrawn,  // drawn for each layer and step
+};
+
+// The Hadamard transform of an operand along the inner dimension, before it is quantised
+// (quantize/hadamard.h). Its results are rounded to LinearRecipe::high_precision, to nearest even.
+struct HadamardRecipe {
+  size_t size = 0;  // elements per block; 0: no transform
+  HadamardSource source = HadamardSource::kMask;
+  uint16_t mask = 0;  // of kMask
+
+  friend bool operator==(const HadamardRecipe&, const HadamardRecipe&) = default;
+};
+
 // How one operand is quantised.
 struct OperandRecipe {
   Format format = {};
@@ -83,10 +101,12 @@ struct OperandRecipe {
   // are preserved.
   Overflow overflow = Overflow::kSaturate;
   bool delayed = false;  // scale from earlier steps (LinearRecipe::delayed); requires kTensor
+  HadamardRecipe hadamard = {};  // equal for both operands of a GEMM
 
   friend bool operator==(const OperandRecipe& x, const OperandRecipe& y) {
     return x.format.spec == y.format.spec && x.layout == y.layout && x.scale_rule == y.scale_rule &&
-           x.rounding == y.rounding && x.overflow == y.overflow && x.delayed == y.delayed;
+           x.rounding == y.rounding && x.overflow == y.overflow && x.delayed == y.delayed &&
+           x.hadamard == y.hadamard;
   }
 
   // Returns true for operands in high precision: a plain cast, or no operation at all for fp32.
@@ -106,11 +126,20 @@ struct GemmRecipe {
   std::optional<Format> container = {};
 };
 
+// Returns the signs and the mask that a text of LinearOptions::hadamard_signs means, with size 0.
+// Throws Error for others.
+HadamardRecipe ParseHadamardSigns(std::string_view text);
+// Returns "hadamard:16:random", "hadamard:16:0xD7E8", ...; "" without a transform.
+std::string Text(const HadamardRecipe& recipe);
+
 enum class LinearGemm : uint8_t { kForward, kInputGradient, kWeightGradient };
 inline constexpr LinearGemm kProducts[] = {
     LinearGemm::kForward, LinearGemm::kInputGradient, LinearGemm::kWeightGradient};
 // Returns "forward", "input-gradient" or "weight-gradient".
 std::string_view ToString(LinearGemm product);
+// Returns the list of GEMMs of a text, LinearOptions::hadamard, in the order of kProducts. Throws
+// Error for other names.
+std::string ParseGemms(std::string_view text);
 // Returns the GEMM of an operand.
 constexpr LinearGemm GemmOf(LinearOperand operand) {
   return static_cast<LinearGemm>(static_cast<int>(operand) / 2);
@@ -177,6 +206,16 @@ struct LinearOptions {
   // Operands that stay in high precision although the kind quantises them. Kinds that save codes
   // (switchback-m, te-hybrid) only allow whole tensors.
   OperandSet high_operands = {};
+  // GEMMs whose operands are Hadamard-transformed along the inner dimension, which must be a
+  // multiple of the size: a comma-separated list of forward, input-gradient, weight-gradient. A GEMM
+  // whose operands are both in high_operands is not transformed. Not for GEMMs in which the kind
+  // quantises nothing, nor for kinds that save codes.
+  std::string hadamard = {};
+  size_t hadamard_size = 0;  // elements per block: 16 (default), 32, 64 or 128
+  // The signs of the transforms: random (default), redrawn, fixed (none changes) or a mask of 16 bits
+  // such as 0xD7E8, which is repeated (HadamardSource). Random bits: bit i of RandomStream{seed, 7},
+  // or under redrawn of {seed, 8 * stream + 6}, for seed and stream of Linear::Forward.
+  std::string hadamard_signs = {};
 };
 
 // An entry of the list of kinds.

@@ -52,7 +52,9 @@ LinearTensor LinearCall::Make(LinearOperand operand,
                               bool rows,
                               bool columns,
                               QuantizedMatrix* memory) {
-  if (TakesValues(recipe_[operand], tensor.element)) return {nullptr, tensor};
+  if (recipe_[operand].hadamard.size == 0 && TakesValues(recipe_[operand], tensor.element)) {
+    return {nullptr, tensor};
+  }
   const StepScope scope(observer_, kPlaces[static_cast<size_t>(operand)].step);
   return MakeWithinStep(operand, tensor, OrderFor(recipe_, place_, operand, rows, columns), memory);
 }
@@ -63,6 +65,17 @@ LinearTensor LinearCall::MakeWithinStep(LinearOperand operand,
                                         QuantizedMatrix* memory) {
   const auto index = static_cast<size_t>(operand);
   const OperandRecipe& recipe = recipe_[operand];
+  if (recipe.hadamard.size != 0) {
+    const MatrixSpan<float> transformed =
+        workspace_.transformed[index % 2].Renew(tensor.rows, tensor.cols);
+    Transform(tensor,
+              recipe.hadamard,
+              kPlaces[index].transposed,
+              random_,
+              recipe_.high_precision.spec,
+              transformed);
+    tensor = transformed;
+  }
   const LinearTensor made = MakeOperand(tensor,
                                         recipe,
                                         kPlaces[index].transposed,

@@ -129,6 +129,11 @@ void CheckTensorCores(std::string_view kind, LinearGemm product, const GemmRecip
 
 void CheckProduct(const LinearRecipe& recipe, LinearGemm product) {
   const GemmRecipe& made = recipe[product];
+  if (made.a.hadamard.size != 0) {
+    throw Error::Format("kind '{}', {} product: a device has no Hadamard transform; the host has",
+                        recipe.kind,
+                        ToString(product));
+  }
   const bool exact_int8 =
       made.accumulation.kind == AccumulationKind::kExact && PairOf(made).AreBoth("int8");
   if (IsOrderedMode(made.accumulation) || exact_int8) return;  // other kernels serve these

@@ -24,6 +24,21 @@ FloatSpan Decoded(const QuantizedMatrix& codes,
   return values;
 }
 
+// The streams of an operand o are 8 * stream + o, which leaves two to signs.
+constexpr uint64_t kRedrawnSigns = 6, kRandomSigns = 7;
+
+HadamardSigns SignsOf(const HadamardRecipe& recipe, RandomStream random) {
+  switch (recipe.source) {
+    case HadamardSource::kMask:
+      break;
+    case HadamardSource::kRandom:
+      return DrawSigns({random.seed, kRandomSigns});
+    case HadamardSource::kRedrawn:
+      return DrawSigns({random.seed, 8 * random.stream + kRedrawnSigns});
+  }
+  return RepeatedSigns(recipe.mask);
+}
+
 }  // namespace
 
 bool TakesValues(const OperandRecipe& recipe, Element element) {
@@ -31,6 +46,22 @@ bool TakesValues(const OperandRecipe& recipe, Element element) {
   return recipe.format.spec == kFp32 ||
          (element == Element::kBfloat16 && recipe.format.spec == kBf16 &&
           recipe.overflow == Overflow::kNonsaturate);
+}
+
+void Transform(ConstFloatSpan tensor,
+               const HadamardRecipe& recipe,
+               bool transposed,
+               RandomStream random,
+               const FormatSpec& high_precision,
+               MatrixSpan<float> out) {
+  HadamardTransform(tensor.Float32().Span(),
+                    tensor.Shape(),
+                    recipe.size,
+                    SignsOf(recipe, random),
+                    transposed ? HadamardAxis::kColumns : HadamardAxis::kRows,
+                    out.Span());
+  if (high_precision == kFp32) return;
+  FakeQuantize(MakeEncodePlan(high_precision, {}, Overflow::kNonsaturate), out, out);
 }
 
 QuantizeOptions OptionsOf(const OperandRecipe& recipe,
@@ -96,7 +127,7 @@ GemmOperand AsOperand(const LinearTensor& tensor,
 }
 
 bool SharesCodes(const OperandRecipe& rows, const OperandRecipe& columns) {
-  return rows == columns && Transposed(rows.layout) == rows.layout;
+  return rows == columns && rows.hadamard.size == 0 && Transposed(rows.layout) == rows.layout;
 }
 
 }  // namespace numsim

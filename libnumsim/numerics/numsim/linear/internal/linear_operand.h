@@ -19,8 +19,8 @@ struct LinearTensor {
   bool scaled = true;  // otherwise all scales of the codes are 1, and a GEMM does without them
 };
 
-// Returns true if the recipe uses values of that element unchanged: fp32, or bf16 of values that are
-// bf16.
+// Returns true if the recipe uses values of that element unchanged, after a Hadamard transform if it has
+// one: fp32, or bf16 of values that are bf16.
 bool TakesValues(const OperandRecipe& recipe, Element element);
 
 // Returns how a tensor is quantised by the recipe, whose layout describes the operand as it enters
@@ -31,7 +31,16 @@ QuantizeOptions OptionsOf(const OperandRecipe& recipe,
                           CodeOrder order,
                           RandomStream random);
 
-// Converts `tensor` to the precision of `recipe`, where it lies, with codes and scales in `memory`
+// Writes the tensor, Hadamard-transformed along its rows, or along its columns if `transposed`, and
+// rounded to `high_precision`. `random` is that of the call of the layer. Runs on the host.
+void Transform(ConstFloatSpan tensor,
+               const HadamardRecipe& recipe,
+               bool transposed,
+               RandomStream random,
+               const FormatSpec& high_precision,
+               MatrixSpan<float> out);
+
+// Converts `tensor` to the precision of `recipe`, after its transform, where it lies, with codes and scales in `memory`
 // unless the recipe takes the values. If recipe.delayed, uses the current scale of `delayed`, which
 // must not be null and then records the tensor's absmax. For the others see OptionsOf.
 LinearTensor MakeOperand(ConstFloatSpan tensor,
@@ -58,8 +67,8 @@ GemmOperand AsOperand(const LinearTensor& tensor,
                       ContainedOperand& memory);
 
 // Returns true if one quantised copy serves both uses: a tensor quantised by `rows` has the same
-// codes as its transpose quantised by `columns`. This holds if the recipes are equal and their
-// scale layout is its own transpose.
+// codes as its transpose quantised by `columns`. This holds if the recipes are equal, their scale
+// layout is its own transpose, and there is no Hadamard transform.
 bool SharesCodes(const OperandRecipe& rows, const OperandRecipe& columns);
 
 }  // namespace numsim

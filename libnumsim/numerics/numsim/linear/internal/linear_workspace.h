@@ -13,6 +13,7 @@ struct LinearWorkspace {
   FloatBuffer values;             // the dequantised X
   Buffer<float> rescaled;         // X times its channels
   ContainedOperand contained[2];  // of the two operands of a GEMM
+  Buffer<float> transformed[2];   // the same, after a Hadamard transform
 };
 
 // The workspaces of a place: one for all layers. A call within a call, such as one of an observer,
