@@ -93,7 +93,10 @@ void ScaleOptions::Check(const Format& format,
     }
     CheckKeepsInputs("--tensor-scale-out", tensor_out, {ParseTensorArgument(in).file});
   }
-  ParseScaleRule(rule);
+  const ScaleRule parsed = ParseScaleRule(rule);
+  if (parsed == ScaleRule::kNvfp4Row || parsed == ScaleRule::kMsEden) {
+    throw Error::Format("--scale: the rule {} is for linear layers, linear.scale_rule", rule);
+  }
   if (format.spec.Bits() > 16) {
     throw Error::Format("--scales-out: {} has {} bits, but scales are for formats of up to 16 bits",
                         format.name,

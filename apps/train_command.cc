@@ -74,6 +74,7 @@ int DescribeConfig(const TrainArguments& arguments) {
   fmt::print("\nrecipes (key recipe)\n");
   for (const TrainRecipe& recipe : TrainRecipes()) {
     fmt::print("  {:<19} {}\n", recipe.name, recipe.meaning);
+    if (!recipe.settings.empty()) fmt::print("  {:<19} [linear] {}\n", "", recipe.settings);
   }
   return 0;
 }

@@ -4,6 +4,7 @@
 
 #include "bench/report.h"
 #include "numsim/formats/format_table.h"
+#include "numsim/quantize/hadamard.h"
 #include "numsim/quantize/quantized_matrix.h"
 
 namespace numsim::bench {
@@ -40,6 +41,49 @@ void BM_Quantize(benchmark::State& state, const QuantizeOptions& options, int th
   Report(state, threads, 5);
 }
 
+// A Hadamard transform of 16 elements along rows or columns, and, with options, the quantisation of its
+// result. The input is a matrix of float32 that no cache holds.
+void BM_Hadamard(benchmark::State& state,
+                 HadamardAxis axis,
+                 const QuantizeOptions* options,
+                 int threads) {
+  Prepare(threads);
+  std::vector<float> transformed(kShape.Elements());
+  QuantizedMatrix result;
+  for (auto _ : state) {
+    HadamardTransform(Input(), kShape, 16, RepeatedSigns(0xD7E8), axis, transformed);
+    if (options != nullptr) {
+      QuantizeInto(HostMatrix(std::span(transformed), kShape), *options, result);
+    }
+    benchmark::ClobberMemory();
+  }
+  Report(state, threads, options != nullptr ? 5 : 8);
+}
+
+QuantizeOptions Nvfp4(const char* layout, RoundingMode mode) {
+  QuantizeOptions options;
+  options.format = ParseFormat("e2m1fn").spec;
+  options.layout = ParseScaleLayout(layout);
+  options.scale_rule = ScaleRule::kNvfp4;
+  options.rounding.mode = mode;
+  return options;
+}
+
+void RegisterHadamard(int threads) {
+  static const QuantizeOptions kNearest = Nvfp4("block:16", RoundingMode::kNearestEven);
+  static const QuantizeOptions kRows = Nvfp4("block:16", RoundingMode::kStochastic);
+  static const QuantizeOptions kColumns = Nvfp4("tile:16x1", RoundingMode::kStochastic);
+  const auto add = [=](const char* name, HadamardAxis axis, const QuantizeOptions* options) {
+    Register(std::string(name) + "/threads:" + std::to_string(threads),
+             [=](benchmark::State& state) { BM_Hadamard(state, axis, options, threads); });
+  };
+  add("hadamard:16/rows", HadamardAxis::kRows, nullptr);
+  add("hadamard:16/columns", HadamardAxis::kColumns, nullptr);
+  add("hadamard:16/rows/nvfp4", HadamardAxis::kRows, &kNearest);
+  add("hadamard:16/rows/nvfp4/sr", HadamardAxis::kRows, &kRows);
+  add("hadamard:16/columns/nvfp4/sr", HadamardAxis::kColumns, &kColumns);
+}
+
 void RegisterLayout(const std::string& layout_text, int threads) {
   const ScaleLayout layout = ParseScaleLayout(layout_text);
   const std::string suffix = "/" + layout_text + "/threads:" + std::to_string(threads);
@@ -65,5 +109,6 @@ int main(int argc, char** argv) {
          {"tensor", "row", "column", "block:128", "block:32", "tile:128x128", "tile:128x1"}) {
       numsim::bench::RegisterLayout(layout, threads);
     }
+    numsim::bench::RegisterHadamard(threads);
   });
 }

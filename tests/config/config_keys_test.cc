@@ -109,6 +109,23 @@ const KeyCase kLinear[] = {
      [](const C& c) { return Delayed(c) && c.linear.all.delayed->margin == -2; },
      {"linear.kind=te-hybrid", "linear.delayed_history=12"}},
     {"linear.first_last_high", "true", [](const C& c) { return c.linear.first_last_high; }, {}},
+    {"linear.high_last", "0.15", [](const C& c) { return c.linear.high_last == 0.15; }, {}},
+    {"linear.backward_from_codes",
+     "x,w",
+     [](const C& c) { return Text(c.linear.all.backward_from_codes) == "x,w"; },
+     {"linear.kind=mx"}},
+    {"linear.hadamard",
+     "forward,weight-gradient",
+     [](const C& c) { return c.linear.all.hadamard == "forward,weight-gradient"; },
+     {"linear.kind=mx"}},
+    {"linear.hadamard_size",
+     "64",
+     [](const C& c) { return c.linear.all.hadamard_size == 64; },
+     {"linear.kind=mx", "linear.hadamard=forward"}},
+    {"linear.hadamard_signs",
+     "0xD7E8",
+     [](const C& c) { return c.linear.all.hadamard_signs == "0xD7E8"; },
+     {"linear.kind=mx", "linear.hadamard=forward"}},
     {"storage.activations",
      "bf16",
      [](const C& c) { return c.storage.activations.name == "bf16"; },
@@ -394,11 +411,11 @@ high_precision = "fp16"
   const size_t plain = ConfigKeys(TrainConfig()).size();
   EXPECT_EQ(keys[plain].name, "linear.override.0.layers");
   EXPECT_EQ(keys[plain].value, "\"*.mlp.down\"");
-  // All of [linear] but first_last_high, and `layers`.
+  // All of [linear] but first_last_high and high_last, and `layers`.
   const auto linear = std::count_if(keys.begin(), keys.begin() + plain, [](const ConfigKey& key) {
     return key.name.starts_with("linear.");
   });
-  EXPECT_EQ(keys.size() - plain, 2 * static_cast<size_t>(linear));
+  EXPECT_EQ(keys.size() - plain, 2 * (static_cast<size_t>(linear) - 1));
 }
 
 // Floats are written as the shortest text that reads back, whatever they are.

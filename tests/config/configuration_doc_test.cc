@@ -78,9 +78,11 @@ TEST(ConfigurationDoc, TableOfPresetsIsTheCodes) {
 }
 
 TEST(ConfigurationDoc, TableOfRecipesIsTheCodes) {
-  std::string table = "| recipe | |\n| --- | --- |\n";
+  std::string table = "| recipe | | sets in [linear] |\n| --- | --- | --- |\n";
   for (const TrainRecipe& recipe : TrainRecipes()) {
-    table += fmt::format("| `{}` | {} |\n", recipe.name, recipe.meaning);
+    const std::string settings =
+        recipe.settings.empty() ? "" : fmt::format("`{}`", recipe.settings);
+    table += fmt::format("| `{}` | {} | {} |\n", recipe.name, recipe.meaning, settings);
   }
   EXPECT_EQ(TableOf(SourceText("docs/configuration.md"), "recipes"), table);
 }

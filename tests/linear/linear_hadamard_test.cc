@@ -254,7 +254,7 @@ TEST(LinearHadamard, ADeviceRefusesItByName) {
 
 TEST(LinearHadamard, TextsAreOfTheOptions) {
   const auto text = [](const LinearOptions& options) {
-    return Text(MakeLinearRecipe(options)[LinearOperand::kWeightGradientX].hadamard);
+    return HadamardText(MakeLinearRecipe(options)[LinearOperand::kWeightGradientX].hadamard);
   };
   LinearOptions options = Nvfp4();
   EXPECT_EQ(text(options), "hadamard:16:random");

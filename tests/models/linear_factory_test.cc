@@ -68,6 +68,24 @@ LinearPrecision Delayed() {
   return precision;
 }
 
+TEST(LinearFactory, TheLastBlocksOfAModelMayBeStandard) {
+  ModelConfig config = TinyLanguageModel(ModelKind::kLlama);
+  config.layers = 4;
+  LinearPrecision precision;
+  precision.all.kind = "switchback";
+  precision.high_last = 0.3;
+  const auto model = MakeModel<float>(config, precision, 1);
+  const std::vector<std::string> names = model->LinearLayers();
+  const std::vector<LinearOptions> options = model->LinearLayerPrecisions();
+  size_t high = 0;
+  for (size_t i = 0; i < names.size(); ++i) {
+    const bool last = names[i].starts_with("blocks.2.") || names[i].starts_with("blocks.3.");
+    EXPECT_EQ(options[i].kind, last ? "standard" : "switchback") << names[i];
+    high += last ? 1 : 0;
+  }
+  EXPECT_EQ(2 * high, names.size() - 1);  // all but the head
+}
+
 TEST(LinearFactory, StatesContinueInAnotherModel) {
   const ModelConfig config = TinyLanguageModel(ModelKind::kLlama);
   const Batch batch = RandomText(2, 5, config.vocabulary, 31);

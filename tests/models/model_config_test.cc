@@ -1,5 +1,7 @@
 #include "numsim/models/model_config.h"
 
+#include <fmt/format.h>
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -185,6 +187,58 @@ TEST(PrecisionOf, FirstAndLastLayersMayBeStandard) {
   EXPECT_NO_THROW(MakeLinearRecipe(edge));
   EXPECT_EQ(PrecisionOf(precision, "patches", false, storage).kind, "switchback");
   EXPECT_EQ(PrecisionOf(precision, "head", true, storage).kind, "mx");  // named, so meant
+}
+
+// Blocks of `layers` whose layers are standard, as digits.
+std::string HighBlocks(LinearPrecision precision, const ModelConfig& config, const char* prefix) {
+  precision = WithoutHighLast(precision, config);
+  EXPECT_EQ(precision.high_last, 0);
+  std::string high;
+  LinearOptions storage;
+  for (int i = 0; i < 10; ++i) {
+    const std::string name = fmt::format("{}blocks.{}.mlp.up", prefix, i);
+    const LinearOptions& options = PrecisionOf(precision, name, false, storage);
+    if (options.kind == "standard") high += std::to_string(i);
+  }
+  return high;
+}
+
+TEST(WithoutHighLast, TheLastBlocksAreStandardRoundedUp) {
+  LinearPrecision precision;
+  precision.all.kind = "switchback";
+  precision.all.high_precision = "fp16";
+  ModelConfig config;
+  config.layers = 10;
+  const auto high = [&](double share) {
+    precision.high_last = share;
+    return HighBlocks(precision, config, "");
+  };
+  EXPECT_EQ(high(0), "");
+  EXPECT_EQ(high(0.01), "9");
+  EXPECT_EQ(high(0.1), "9");
+  EXPECT_EQ(high(0.15), "89");
+  EXPECT_EQ(high(0.3), "789");  // 0.3 * 10 is exact, 0.7 * 10 is above 7
+  EXPECT_EQ(high(0.7), "3456789");
+  EXPECT_EQ(high(1), "0123456789");
+  AddOverride(precision, "*.mlp.up", "mx");  // named, so meant
+  EXPECT_EQ(high(1), "");
+  for (const double share : {-0.1, 1.1, std::nan("")}) {
+    precision.high_last = share;
+    EXPECT_THAT(ErrorOf([&] { WithoutHighLast(precision, config); }),
+                testing::HasSubstr("linear.high_last"));
+  }
+}
+
+TEST(WithoutHighLast, ATowerHasBlocksOfItsOwn) {
+  LinearPrecision precision;
+  precision.all.kind = "switchback";
+  precision.high_last = 0.5;
+  ModelConfig config;
+  config.kind = ModelKind::kClip;
+  config.layers = 4;
+  config.text_layers = 2;
+  EXPECT_EQ(HighBlocks(precision, config, "image."), "23");
+  EXPECT_EQ(HighBlocks(precision, config, "text."), "1");
 }
 
 }  // namespace

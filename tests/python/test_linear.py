@@ -149,3 +149,75 @@ def test_a_layer_takes_seed_and_stream_of_an_sr_alone(rng):
             layer.forward(m["x"], m["w"], ns.SR(seed=1, stream=0, **fields))
     with pytest.raises(ValueError, match="random: of an SR, a layer takes seed and stream alone"):
         layer.forward(m["x"], m["w"], ns.SR(random_bits=np.zeros(4, np.uint32)))
+
+
+def hadamard_columns(x, signs):
+    """Blocks of 16 rows of each column, by halves; signs are those of TransformerEngine's mask."""
+
+    def by_halves(block):
+        if len(block) == 1:
+            return block
+        lower, upper = by_halves(block[: len(block) // 2]), by_halves(block[len(block) // 2 :])
+        return np.concatenate([lower + upper, lower - upper])
+
+    blocks = x.reshape(-1, 16, x.shape[1]) * signs[None, :, None]
+    out = np.stack([by_halves(block.astype(F32)) * F32(0.25) for block in blocks])
+    return ns.round(out.reshape(x.shape), "bf16")
+
+
+def test_hadamard_transforms_both_operands_of_the_weight_gradient(rng):
+    m = matrices(rng, tokens=48)
+    mask = 0xD7E8
+    signs = np.array([-1 if mask >> i & 1 else 1 for i in range(16)], F32)
+    settings = {"format": "e2m1fn", "block": 16, "scale_rule": "nvfp4"}
+    transformed = {**settings, "hadamard": "weight-gradient", "hadamard_signs": "0xD7E8"}
+    layer = ns.Linear(ns.LinearRecipe("mx", **transformed))
+    y, saved = layer.forward(m["x"], m["w"])
+    dx, dw = layer.backward(m["g"], m["w"], saved)
+    plain = ns.Linear(ns.LinearRecipe("mx", **settings))
+    y0, saved0 = plain.forward(m["x"], m["w"])
+    dx0, dw0 = plain.backward(m["g"], m["w"], saved0)
+    assert same(y, y0) and same(dx, dx0) and not same(dw, dw0)
+    x = hadamard_columns(ns.round(m["x"], "bf16"), signs)
+    g = hadamard_columns(m["g"], signs)
+    _, saved = plain.forward(x, m["w"])
+    _, expected = plain.backward(g, m["w"], saved)
+    assert same(dw, expected)
+
+
+FOUR_BITS = [
+    "nvidia-nvfp4",
+    "te-nvfp4",
+    "te-nvfp4-row-scaled",
+    "four-over-six",
+    "quartet-2",
+    "ufp4",
+    "amd-mxfp4",
+]
+
+
+@pytest.mark.parametrize("name", FOUR_BITS)
+def test_a_recipe_of_four_bits_is_one_word(name, rng):
+    m = matrices(rng, tokens=128, inner=128, out=128)
+    layer = ns.Linear(name)
+    y, saved = layer.forward(m["x"], m["w"], random=ns.SR(seed=1, stream=2))
+    dx, dw = layer.backward(m["g"], m["w"], saved, random=ns.SR(seed=1, stream=2))
+    for made, exact in ((y, m["x"] @ m["w"].T), (dx, m["g"] @ m["w"]), (dw, m["g"].T @ m["x"])):
+        error = np.linalg.norm(made - exact) / np.linalg.norm(exact)
+        assert 0.03 < error < 0.35
+    assert "hadamard:" in str(layer.recipe)
+    assert ns.LinearRecipe(name, accumulate="fp64").settings["accumulate"] == "fp64"
+
+
+def test_mistakes_about_hadamard_transforms_are_named(rng):
+    with pytest.raises(TypeError, match="hadamard_sign.*did you mean hadamard_signs"):
+        ns.LinearRecipe("mx", hadamard_sign="fixed")
+    with pytest.raises(ValueError, match="hadamard: .*did you mean weight-gradient"):
+        ns.LinearRecipe("mx", hadamard="weight_gradient")
+    with pytest.raises(ValueError, match="hadamard_size: 8 is not one of 16, 32, 64, 128"):
+        ns.LinearRecipe("mx", hadamard="forward", hadamard_size=8)
+    m = matrices(rng, tokens=40)
+    with pytest.raises(ValueError, match="weight-gradient GEMM is 40, which a hadamard_size of 16"):
+        ns.Linear("nvidia-nvfp4").forward(m["x"], m["w"])
+    with pytest.raises(ValueError, match="scale_rule: nvfp4-row is for linear layers"):
+        ns.quantize(m["x"], "e2m1fn", scaling="block:16/nvfp4-row")

@@ -388,13 +388,15 @@ TEST(ScaleRule, NamesParseBackAndOthersAreRefusedWithTheList) {
                            "e4m3",
                            "4over6-mae",
                            "4over6-mse",
-                           "nvfp4-inverse"}) {
+                           "nvfp4-inverse",
+                           "nvfp4-row",
+                           "ms-eden"}) {
     EXPECT_EQ(ToString(ParseScaleRule(text)), text);
   }
   EXPECT_EQ(ErrorOf([] { ParseScaleRule("mean"); }),
             "scale rule 'mean' is not one of absmax, pow2-floor, pow2-ceil, e8m0, none, nvfp4, "
             "e8m0-even, e8m0-ulp, e8m0-three-eighths, e8m0-ceil, e4m3, 4over6-mae, 4over6-mse, "
-            "nvfp4-inverse");
+            "nvfp4-inverse, nvfp4-row, ms-eden");
 }
 
 }  // namespace

@@ -24,7 +24,8 @@ class LinearRecipe:
     settings   the keys of the section [linear] of a configuration (docs/configuration.md): format,
                gradient_format, high_precision, gradient_rounding, accumulate,
                high_precision_accumulate, container, scale_rule, block, high_operands,
-               delayed_history, delayed_algorithm, delayed_margin
+               backward_from_codes, hadamard, hadamard_size, hadamard_signs, delayed_history,
+               delayed_algorithm, delayed_margin
 
     Raises ValueError that names the setting, with the nearest valid name.
     """

@@ -47,6 +47,7 @@ std::vector<ConfigKey> Settings(const TrainConfig& config = {}) {
   for (ConfigKey& key : ConfigKeys(config)) {
     if (!key.name.starts_with(kSection)) continue;
     key.name.erase(0, kSection.size());
+    if (key.name == "first_last_high" || key.name == "high_last") continue;  // of a model
     settings.push_back(std::move(key));
   }
   return settings;
@@ -55,11 +56,14 @@ std::vector<ConfigKey> Settings(const TrainConfig& config = {}) {
 // Returns e.g. "e4m3fn block:32 e8m0", or a format alone for a plain cast.
 std::string OperandText(const OperandRecipe& operand) {
   std::string text = operand.format.name;
-  if (operand.Unscaled()) return text;
+  if (operand.Unscaled()) {
+    return operand.hadamard.size == 0 ? text : text + " " + HadamardText(operand.hadamard);
+  }
   text += " " + ToString(operand.layout);
   if (operand.scale_rule != ScaleRule::kAbsmax)
     text += fmt::format(" {}", ToString(operand.scale_rule));
   if (operand.delayed) text += " delayed";
+  if (operand.hadamard.size != 0) text += " " + HadamardText(operand.hadamard);
   if (operand.rounding.mode != RoundingMode::kNearestEven) {
     text += fmt::format(" {}", ToString(operand.rounding.mode));
     if (operand.rounding.mode == RoundingMode::kStochastic) {

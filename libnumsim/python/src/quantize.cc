@@ -45,6 +45,9 @@ HeldMatrix QuantizeArray(const PlacedInput& x,
                          const std::optional<PlacedOutput>& tensor_scale,
                          DeviceContext* context) {
   const auto* const rule = std::get_if<std::string_view>(&scaling);
+  if (rule != nullptr && (*rule == "nvfp4-row" || *rule == "ms-eden")) {
+    throw Error::Format("scale_rule: {} is for linear layers (docs/linear.md)", *rule);
+  }
   const QuantizeOptions options{.format = plan.format,
                                 .rounding = plan.rounding,
                                 .overflow = plan.overflow,

@@ -3,8 +3,6 @@
 #include <bit>
 #include <cmath>
 
-#include "numsim/random/philox.h"
-
 namespace numsim::naive {
 namespace {
 
@@ -29,12 +27,7 @@ Negated ByStream(RandomStream stream) {
   return [stream](size_t i) {
     // 256 elements share 16 blocks of four words, which have four fields of eight bits each.
     const size_t lane = i % 16, field = i / 16 % 4, word = i / 64;
-    const PhiloxCounter words =
-        Philox4x32({static_cast<uint32_t>(lane),
-                    0,
-                    static_cast<uint32_t>(stream.stream),
-                    static_cast<uint32_t>(stream.stream >> 32)},
-                   {static_cast<uint32_t>(stream.seed), static_cast<uint32_t>(stream.seed >> 32)});
+    const auto words = RandomBlock(stream, lane);
     return (words[word] >> (8 * field + 7) & 1) != 0;
   };
 }

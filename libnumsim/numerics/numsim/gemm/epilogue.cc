@@ -83,10 +83,11 @@ void GemmOfBlocks(const GemmOperand& a,
                   std::span<float> out) {
   std::ranges::fill(out, 0.0f);
   if (a.inner != 0) BlockScaledSums(a, b, mode, out);
-  const float ta = TensorScaleOf(a), tb = TensorScaleOf(b);
   const bool cublas = epilogue == Epilogue::kCublasLt;
   const Epilogue used = cublas ? Epilogue::kFloat32Product : epilogue;
-  for (float& x : out) {
+  for (size_t i = 0; i < out.size(); ++i) {
+    const float ta = TensorScaleOf(a, i / b.rows), tb = TensorScaleOf(b, i % b.rows);
+    float& x = out[i];
     x = Scaled(x, ta, tb, used) + (cublas ? 0.0f : -0.0f);
     if (std::isnan(x)) x = std::bit_cast<float>(NanResult(mode));
   }

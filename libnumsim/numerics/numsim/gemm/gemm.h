@@ -19,7 +19,8 @@ struct GemmScales {
   size_t segment = 0;  // elements per scale along the inner dimension; 0: all share one
   size_t segment_stride = 0;
   // Read by block-scaled modes alone: the scale T of the operand's tensor, 1 x 1 at the place of the
-  // operand. Each scale of `data` is then fl32(S T), and S enters the unit. Empty: T is 1.
+  // operand, or one for each row. Each scale of `data` is then fl32(S T), and S enters the unit. Empty:
+  // T is 1.
   MatrixSpan<const float> tensor = {};
 
   // Returns the scale of a row in a segment. Requires the host.
@@ -80,7 +81,7 @@ enum class DeviceGemmEngine : uint8_t {
 //
 // Under a block-scaled mode (mxf8f6f4, mxf4, mxf4nvf4) scales are operands of the unit, and there is
 // one sum S over the whole inner dimension; without scales along the inner dimension, all blocks of a
-// vector have the same scale. out is S, or with scales of tensors fl32(fl64(S * (Ta * Tb))).
+// vector have the same scale. out is S, or with scales of tensors, or rows, fl32(fl64(S * (Ta * Tb))).
 //
 // The result is rounded once, when it is stored, to the element of `out`: to bf16 (nearest even) if
 // that is kBfloat16. Operands and a contiguous result are at one place, where the call runs; on a

@@ -132,7 +132,8 @@ class Linear {
   // the forward operands at the end. If `x_stays`, the caller leaves x unchanged until Backward; an
   // x that is saved in fp32 is then not copied. Random bits: operand o (0 to 5, in the order of
   // LinearOperand) uses stream 8 * random.stream + o at the index of the element in the tensor as
-  // it is passed. A tensor that is quantised once and used twice uses the random bits of its first
+  // it is passed, or of the block under the scale rule ms-eden; signs of Hadamard transforms are
+  // those of LinearOptions::hadamard_signs. A tensor that is quantised once and used twice uses the random bits of its first
   // use. With `channels` (in elements, powers of two), computes y = x diag(channels) w^T: x is
   // quantised, then its columns are multiplied by the channels, which is exact unless a float32
   // over- or underflows. dw is then that of x diag(channels), and dx is the gradient of x

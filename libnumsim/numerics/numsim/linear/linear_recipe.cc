@@ -4,6 +4,7 @@
 
 #include <charconv>
 #include <utility>
+#include <vector>
 
 #include "numsim/base/error.h"
 #include "numsim/base/keyword.h"
@@ -128,6 +129,41 @@ struct Choices {
   size_t block;
 };
 
+// The rules of a text of LinearOptions::scale_rule.
+struct ScaleRules {
+  std::optional<ScaleRule> usual;
+  std::vector<std::pair<OperandSet, ScaleRule>> others;  // the last one of an operand counts
+
+  ScaleRule Of(LinearOperand operand, ScaleRule fallback) const {
+    ScaleRule rule = usual.value_or(fallback);
+    for (const auto& [operands, other] : others) {
+      if (operands.Has(operand)) rule = other;
+    }
+    return rule;
+  }
+};
+
+ScaleRules ParseScaleRules(std::string_view text) {
+  ScaleRules rules;
+  if (text.empty()) return rules;
+  for (const std::string& piece : SplitList(text)) {
+    const size_t equals = piece.find('=');
+    if (equals != std::string::npos) {
+      rules.others.emplace_back(ParseOperandSet(piece.substr(0, equals)),
+                                ParseScaleRule(piece.substr(equals + 1)));
+    } else if (!rules.usual.has_value()) {
+      rules.usual = ParseScaleRule(piece);
+    } else {
+      throw Error::Format("'{}' is a second rule without an operand", piece);
+    }
+  }
+  return rules;
+}
+
+ScaleRules RulesOf(const LinearOptions& options) {
+  return ParseOption("scale_rule", options.scale_rule, "", ParseScaleRules);
+}
+
 void RejectOption(const LinearOptions& options, std::string_view option, bool given) {
   if (given) throw KeyError::Format(option, "kind '{}' has no such option", options.kind);
 }
@@ -140,10 +176,18 @@ void RejectForeignOptions(const LinearKindRow& row, const LinearOptions& options
     RejectOption(options, "accumulate", !options.accumulate.empty());
     RejectOption(options, "scale_rule", !options.scale_rule.empty());
     RejectOption(options, "high_operands", !options.high_operands.Empty());
+    RejectOption(options, "backward_from_codes", !options.backward_from_codes.Empty());
   }
   if (row.saves == LinearSaves::kQuantized && !options.high_operands.IsOfTensors()) {
     throw KeyError::Format(
         "high_operands", "kind '{}' keeps codes, so they are x, w, g alone", options.kind);
+  }
+  if (row.saves == LinearSaves::kQuantized) {
+    RejectOption(options, "backward_from_codes", !options.backward_from_codes.Empty());
+    if (!RulesOf(options).others.empty()) {
+      throw KeyError::Format(
+          "scale_rule", "kind '{}' saves codes, so that all operands have one rule", options.kind);
+    }
   }
   RejectOption(options, "container", !row.Quantized() && !options.container.empty());
   RejectOption(options, "hadamard", !row.Quantized() && !options.hadamard.empty());
@@ -175,7 +219,28 @@ ScaleRule QuantizedScaleRule(const LinearKindRow& row,
                              const Format& format) {
   const bool scaled = UsualScaleRule(format.spec) != ScaleRule::kNone;
   const ScaleRule usual = scaled ? row.scale_rule : ScaleRule::kNone;
-  return ParseOption("scale_rule", options.scale_rule, ToString(usual), ParseScaleRule);
+  return RulesOf(options).usual.value_or(usual);
+}
+
+// Throws Error unless the rule has what it needs.
+void CheckScaleRule(LinearGemm product, const OperandRecipe& made) {
+  const ScaleRule rule = made.scale_rule;
+  const auto fail = [&](const std::string& what) {
+    throw KeyError::Format("scale_rule",
+                           "{} {}, unlike an operand of the {} GEMM",
+                           ToString(rule),
+                           what,
+                           ToString(product));
+  };
+  const bool blocks = made.layout.granularity == Granularity::kBlock;
+  if (ReadsElements(rule) && made.format.spec != kE2M1fn) fail("is for e2m1fn");
+  if ((rule == ScaleRule::kNvfp4Row || rule == ScaleRule::kMsEden) && !blocks) {
+    fail("is for blocks along the inner dimension");
+  }
+  if (rule != ScaleRule::kMsEden) return;
+  if (made.hadamard.size == 0) fail("is for operands with a Hadamard transform");
+  if (made.hadamard.size % made.layout.block != 0) fail("is for blocks that divide hadamard_size");
+  if (made.rounding.mode != RoundingMode::kNearestEven) fail("is for rounding rne");
 }
 
 // Formats of more than 8 bits usually have no scale; under delayed scaling they do.
@@ -234,7 +299,10 @@ LinearOptions WithoutWord(const LinearKindRow& row, LinearOptions options) {
   }
   options.format = word->elements;
   if (options.block == 0) options.block = static_cast<size_t>(word->block);
-  if (options.scale_rule.empty()) options.scale_rule = word->rule;
+  if (!RulesOf(options).usual.has_value()) {
+    options.scale_rule = fmt::format(
+        "{}{}{}", word->rule, options.scale_rule.empty() ? "" : ",", options.scale_rule);
+  }
   return options;
 }
 
@@ -295,6 +363,26 @@ OperandRecipe MakeOperandRecipe(const Choices& choices,
   return result;
 }
 
+// Sets which tensors of the backward GEMMs come from the codes of the forward GEMM.
+void TakeFromCodes(const LinearOptions& options, LinearRecipe& recipe) {
+  const OperandSet& named = options.backward_from_codes;
+  if (named.Empty()) return;
+  constexpr std::string_view kKey = "backward_from_codes";
+  if (!named.IsOfTensors() || named.Has(LinearOperand::kInputGradientG)) {
+    throw KeyError::Format(kKey, "'{}' is not x, w or both", Text(named));
+  }
+  if (options.delayed.has_value()) throw KeyError(std::string(kKey), "not with delayed scaling");
+  for (const LinearOperand operand : {LinearOperand::kForwardX, LinearOperand::kForwardW}) {
+    if (!named.Has(operand)) continue;
+    if (recipe[operand].hadamard.size != 0) {
+      throw KeyError(std::string(kKey), "not with a Hadamard transform of the forward GEMM");
+    }
+    // Without codes, such as with the operand in high_operands, the tensor itself is taken.
+    const bool quantized = !recipe[operand].Unscaled();
+    (operand == LinearOperand::kForwardX ? recipe.x_from_codes : recipe.w_from_codes) = quantized;
+  }
+}
+
 }  // namespace
 
 std::string_view ToString(LinearGemm product) { return KeywordToString(kProductNames, product); }
@@ -328,7 +416,7 @@ HadamardRecipe ParseHadamardSigns(std::string_view text) {
   return result;
 }
 
-std::string Text(const HadamardRecipe& recipe) {
+std::string HadamardText(const HadamardRecipe& recipe) {
   if (recipe.size == 0) return "";
   std::string signs = recipe.source == HadamardSource::kRandom    ? "random"
                       : recipe.source == HadamardSource::kRedrawn ? "redrawn"
@@ -363,6 +451,7 @@ LinearRecipe MakeLinearRecipe(const LinearOptions& given) {
   const std::string letters = ScalingOf(row, options.high_operands);
   const OperandSet transformed = TransformedOperands(options);
   const HadamardRecipe hadamard = HadamardOf(options);
+  const ScaleRules rules = RulesOf(options);
   for (const LinearGemm product : kProducts) {
     const size_t first = 2 * static_cast<size_t>(product);
     const char a = letters[first], b = letters[first + 1];
@@ -371,6 +460,10 @@ LinearRecipe MakeLinearRecipe(const LinearOptions& given) {
     const bool forward = product == LinearGemm::kForward;
     made.a = MakeOperandRecipe(choices, a, forward ? choices.forward : choices.gradient);
     made.b = MakeOperandRecipe(choices, b, forward ? choices.forward : choices.backward);
+    for (OperandRecipe* const operand : {&made.a, &made.b}) {
+      const auto number = static_cast<LinearOperand>(first + (operand == &made.b ? 1 : 0));
+      if (!operand->Unscaled()) operand->scale_rule = rules.Of(number, operand->scale_rule);
+    }
     const bool high = a == kHigh && b == kHigh;
     if (transformed.Has(static_cast<LinearOperand>(first))) {
       if (row.scaling[first] == kHigh && row.scaling[first + 1] == kHigh) {
@@ -385,6 +478,7 @@ LinearRecipe MakeLinearRecipe(const LinearOptions& given) {
       made.container = ParseOption("container", options.container, "", ParseContainer);
       CheckContainer(product, made);
     }
+    for (const OperandRecipe* operand : {&made.a, &made.b}) CheckScaleRule(product, *operand);
     const bool integers = made.a.format.spec == kInt8 && made.b.format.spec == kInt8;
     const std::optional<AccumulationMode> mode =
         high ? high_precision
@@ -396,6 +490,7 @@ LinearRecipe MakeLinearRecipe(const LinearOptions& given) {
       PutOnTensorCores(result.kind, product, made);
     }
   }
+  TakeFromCodes(options, result);
   return result;
 }
 

@@ -130,7 +130,7 @@ struct GemmRecipe {
 // Throws Error for others.
 HadamardRecipe ParseHadamardSigns(std::string_view text);
 // Returns "hadamard:16:random", "hadamard:16:0xD7E8", ...; "" without a transform.
-std::string Text(const HadamardRecipe& recipe);
+std::string HadamardText(const HadamardRecipe& recipe);
 
 enum class LinearGemm : uint8_t { kForward, kInputGradient, kWeightGradient };
 inline constexpr LinearGemm kProducts[] = {
@@ -161,6 +161,9 @@ struct LinearRecipe {
   LinearSaves saves = LinearSaves::kInputs;
   Format high_precision = {};  // format of X if it is saved in high precision: fp32, bf16 or fp16
   std::optional<DelayedScalingOptions> delayed = {};
+  // Whether the operand X, or W, of the backward GEMM is made from the dequantised codes of the forward
+  // GEMM and not from the tensor. Then Forward saves X as these codes.
+  bool x_from_codes = false, w_from_codes = false;
 
   const GemmRecipe& operator[](LinearGemm p) const { return products[static_cast<int>(p)]; }
   GemmRecipe& operator[](LinearGemm p) { return products[static_cast<int>(p)]; }
@@ -193,7 +196,10 @@ struct LinearOptions {
   std::string high_precision_accumulate = {};
   // Scale rule of quantised operands, in the notation of ParseScaleRule. Default: absmax; e8m0 for
   // mx; pow2-ceil for block and row-wise-gw-hp; pow2-floor for e5m2-backward; none (a cast that
-  // saturates) for formats of more than 8 bits. With `delayed`: absmax, pow2-floor or pow2-ceil,
+  // saturates) for formats of more than 8 bits. Pieces OPERAND=RULE of a comma-separated list, with
+  // an operand as in OperandSet, are the rules of these operands; the last one counts:
+  // "nvfp4,forward.x=nvfp4-row". Not for kinds that save codes. ms-eden needs a GEMM with a Hadamard
+  // transform, whose blocks have a correction each, and nearest rounding. With `delayed`: absmax, pow2-floor or pow2-ceil,
   // and it takes the place of delayed->rule. Caution: if operands are scaled to the largest value
   // of a format with 7 or 8 exponent bits, their products overflow float32.
   std::string scale_rule = {};
@@ -206,6 +212,11 @@ struct LinearOptions {
   // Operands that stay in high precision although the kind quantises them. Kinds that save codes
   // (switchback-m, te-hybrid) only allow whole tensors.
   OperandSet high_operands = {};
+  // Tensors, x and w, whose operand of the backward GEMM is made from the dequantised codes of the
+  // forward GEMM, which must quantise it: what [TransformerEngine] calls rowwise_dequantized. With
+  // the operand in high_operands it is the dequantised tensor in high precision. Not for kinds that
+  // save codes, nor with delayed scaling or a transformed forward GEMM.
+  OperandSet backward_from_codes = {};
   // GEMMs whose operands are Hadamard-transformed along the inner dimension, which must be a
   // multiple of the size: a comma-separated list of forward, input-gradient, weight-gradient. A GEMM
   // whose operands are both in high_operands is not transformed. Not for GEMMs in which the kind

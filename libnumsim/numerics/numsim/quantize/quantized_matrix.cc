@@ -12,6 +12,7 @@
 #include "numsim/formats/format_table.h"
 #include "numsim/formats/named_formats.h"
 #include "numsim/quantize/internal/four_over_six.h"
+#include "numsim/quantize/internal/ms_eden.h"
 #include "numsim/quantize/internal/quantized_device.h"
 #include "numsim/quantize/shared/require_scales.h"
 
@@ -43,6 +44,33 @@ void MakeScales(const ScaleFactory& maker, std::span<float> absmax, std::span<fl
   }
 }
 
+bool IsOfColumns(const ScaleLayout& layout) { return layout.granularity == Granularity::kTile; }
+
+// Replaces maxima of blocks by scales under the rule nvfp4-row, and writes the scale of each row.
+void MakeRowScales(MatrixShape shape,
+                   const QuantizeOptions& options,
+                   std::span<float> scales,
+                   std::span<float> inv_scales,
+                   std::span<float> row_scales) {
+  const ScaleFactory maker(options.format, options.scale_rule);
+  const bool columns = IsOfColumns(options.layout);
+  const size_t rows = columns ? shape.cols : shape.rows;
+  const size_t blocks = rows == 0 ? 0 : scales.size() / rows;
+  const size_t step = columns ? rows : 1, next = columns ? 1 : blocks;
+  for (size_t row = 0; row < rows; ++row) {
+    float most = 0;
+    for (size_t i = 0; i < blocks; ++i) most = std::max(most, scales[row * next + i * step]);
+    const ScaleFactory of_row = maker.ForTensor(most);
+    if (!row_scales.empty()) row_scales[row] = of_row.TensorScale();
+    for (size_t i = 0; i < blocks; ++i) {
+      const size_t at = row * next + i * step;
+      const Scale made = of_row(scales[at]);
+      scales[at] = made.scale;
+      inv_scales[at] = made.inv_scale;
+    }
+  }
+}
+
 // Writes the scales of the layout and as many inverse scales.
 void MakeScalesOf(std::span<const float> in,
                   MatrixShape shape,
@@ -53,23 +81,55 @@ void MakeScalesOf(std::span<const float> in,
   if (options.scale_rule != ScaleRule::kNone) {
     Absmax(HostMatrix(in, shape), options.layout, scales);
   }
+  if (options.scale_rule == ScaleRule::kNvfp4Row) {
+    return MakeRowScales(shape, options, scales, inv_scales, tensor_scale);
+  }
   ScaleFactory maker(options.format, options.scale_rule);
   const float most = scales.empty() ? 0 : *std::ranges::max_element(scales);
   if (TakesTensorMaximum(options.scale_rule)) {
     maker = maker.ForTensor(most);
     if (!tensor_scale.empty()) tensor_scale[0] = maker.TensorScale();
   }
-  if (!ComparesElements(options.scale_rule)) return MakeScales(maker, scales, inv_scales);
+  if (!ComparesElements(options.scale_rule)) {
+    MakeScales(maker, scales, inv_scales);
+    if (options.scale_rule == ScaleRule::kMsEden) {
+      CorrectScales(in, shape, options, maker.TensorScale(), scales, inv_scales);
+    }
+    return;
+  }
   ChooseFourOrSix(in, shape, options.layout, options.scale_rule, maker, most, scales, inv_scales);
 }
 
 // Throws Error if the format is not one that the rule is for.
 void CheckRule(const QuantizeOptions& options, const char* function) {
-  NUMSIM_REQUIRE(!ComparesElements(options.scale_rule) || options.format == kE2M1fn,
+  const ScaleRule rule = options.scale_rule;
+  NUMSIM_REQUIRE(!ReadsElements(rule) || options.format == kE2M1fn,
                  "{}: the scale rule {} is for e2m1fn, not for {}",
                  function,
-                 ToString(options.scale_rule),
+                 ToString(rule),
                  ToString(options.format));
+  if (rule != ScaleRule::kNvfp4Row && rule != ScaleRule::kMsEden) return;
+  const ScaleLayout& layout = options.layout;
+  const bool blocks = layout.granularity == Granularity::kBlock ||
+                      (layout.granularity == Granularity::kTile && layout.block == 1);
+  NUMSIM_REQUIRE(blocks,
+                 "{}: the scale rule {} is for blocks of rows or columns, not for the layout {}",
+                 function,
+                 ToString(rule),
+                 ToString(layout));
+  if (rule != ScaleRule::kMsEden) return;
+  const size_t block = IsOfColumns(layout) ? layout.tile_rows : layout.block;
+  NUMSIM_REQUIRE(options.correction_run != 0 && options.correction_run % block == 0,
+                 "{}: a correction_run of {} elements under the scale rule ms-eden, expected a "
+                 "multiple of the block of {}; a linear layer sets it to the size of its Hadamard "
+                 "transform",
+                 function,
+                 options.correction_run,
+                 block);
+  NUMSIM_REQUIRE(options.rounding.mode == RoundingMode::kNearestEven,
+                 "{}: the rounding {} under the scale rule ms-eden, expected rne",
+                 function,
+                 ToString(options.rounding.mode));
 }
 
 // Checks the arguments of a call that writes codes.
@@ -275,6 +335,11 @@ QuantizedSpan::QuantizedSpan(const QuantizedMatrix& matrix)
   NUMSIM_REQUIRE(matrix.HasCodes(), "QuantizedSpan: the codes are transposed, expected in order");
 }
 
+size_t TensorScaleCount(ScaleRule rule, const ScaleLayout& layout, MatrixShape shape) {
+  if (rule == ScaleRule::kNvfp4Row) return IsOfColumns(layout) ? shape.cols : shape.rows;
+  return TakesTensorMaximum(rule) ? 1 : 0;
+}
+
 void Prepare(Place place,
              MatrixShape shape,
              const QuantizeOptions& options,
@@ -288,7 +353,7 @@ void Prepare(Place place,
   result.codes.Renew(result.HasCodes() ? bytes : 0);
   result.transposed.Renew(result.HasTransposed() ? bytes : 0);
   result.scales.Renew(options.layout.Count(shape.rows, shape.cols));
-  result.tensor_scale.Renew(TakesTensorMaximum(options.scale_rule) ? 1 : 0);
+  result.tensor_scale.Renew(TensorScaleCount(options.scale_rule, options.layout, shape));
 }
 
 QuantizedMatrix Quantize(ConstFloatSpan in, const QuantizeOptions& options) {
@@ -301,12 +366,12 @@ void QuantizeInto(ConstFloatSpan in, const QuantizeOptions& options, QuantizedMa
   CheckCall(in, options, "Quantize");
   if (!in.place.IsHost()) {
     RequireUsual(options, "have no device path");
-    NUMSIM_REQUIRE(!ComparesElements(options.scale_rule),
+    NUMSIM_REQUIRE(!IsOnlyForHost(options.scale_rule),
                    "Quantize: the scale rule {} has no device path",
                    ToString(options.scale_rule));
   }
   if constexpr (NUMSIM_HAVE_CUDA) {
-    const bool on_device = options.IsUsual() && !ComparesElements(options.scale_rule);
+    const bool on_device = options.IsUsual() && !IsOnlyForHost(options.scale_rule);
     if (on_device && Offloads(in.place)) {
       OffloadedCall call;
       QuantizedMatrix there(call.place());
@@ -392,14 +457,20 @@ void DecodeCodes(const QuantizedSpan& matrix, FloatSpan out) {
 }
 
 std::vector<uint8_t> GroupScaleCodes(const QuantizedMatrix& matrix) {
-  NUMSIM_REQUIRE(matrix.tensor_scale.View().Elements() == 1,
-                 "GroupScaleCodes: {} scales of the tensor, expected 1 of a rule with two levels",
-                 matrix.tensor_scale.View().Elements());
+  const std::span<const float> second = matrix.tensor_scale.Span();
+  const std::span<const float> scales = matrix.Scales();
+  const bool columns = IsOfColumns(matrix.layout);
+  const size_t rows = columns ? matrix.shape.cols : matrix.shape.rows;
+  NUMSIM_REQUIRE(second.size() == 1 || (!second.empty() && second.size() == rows),
+                 "GroupScaleCodes: {} scales of the second level, expected 1 or one for each row",
+                 second.size());
   // The quotient is so near the number of e4m3fn that no other one is nearer: the product has at
   // least 12 significant bits even where it is subnormal, because T is at least 2^-128.
-  const float tensor_scale = matrix.tensor_scale.Span()[0];
-  std::vector<float> groups(matrix.Scales().begin(), matrix.Scales().end());
-  for (float& scale : groups) scale /= tensor_scale;
+  std::vector<float> groups(scales.begin(), scales.end());
+  const size_t blocks = rows == 0 ? 0 : groups.size() / rows;
+  for (size_t i = 0; i < groups.size(); ++i) {
+    groups[i] /= second.size() == 1 ? second[0] : second[columns ? i % rows : i / blocks];
+  }
   std::vector<uint8_t> codes(groups.size());
   Encode(MakeEncodePlan(kE4M3fn), std::span<const float>(groups), std::span(codes));
   return codes;

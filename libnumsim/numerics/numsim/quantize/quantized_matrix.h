@@ -25,6 +25,8 @@ struct QuantizeOptions {
   ScaleRule scale_rule = ScaleRule::kAbsmax;
   ArrayRandom random = {};
   CodeOrder order = CodeOrder::kInput;  // layout and random bits refer to the input in any order
+  // Under ScaleRule::kMsEden: elements of a row that share a correction, a multiple of the block.
+  size_t correction_run = 0;
   // Habits of other projects. Only on the host, and not under given or delayed scales.
   // A code is that of x / scale, rounded to float32, instead of x * inv_scale. Where the scale is 0 it
   // is that of a zero with the sign of x.
@@ -52,7 +54,8 @@ struct QuantizedMatrix {
   Buffer<uint8_t> codes, transposed;
   Buffer<float> scales;  // 1 x layout.Count(rows, cols); value = code value * scale
   // Under a rule with TakesTensorMaximum (kNvfp4) 1 x 1: the scale T of the tensor, by which each of
-  // `scales` is the product of T and a number of e4m3fn (GroupScaleCodes). Otherwise empty.
+  // `scales` is the product of T and a number of e4m3fn (GroupScaleCodes). Under kNvfp4Row one T for
+  // each row, or for each column if the blocks are of columns. Otherwise empty.
   Buffer<float> tensor_scale;
 
   QuantizedMatrix() : QuantizedMatrix(Place()) {}
@@ -108,6 +111,9 @@ struct QuantizedSpan {
 // previous contents do not matter; if an argument is invalid, they stay. On a device no call waits,
 // except when a buffer must grow.
 void QuantizeInto(ConstFloatSpan in, const QuantizeOptions& options, QuantizedMatrix& result);
+
+// Returns the number of scales of the second level (QuantizedMatrix::tensor_scale).
+size_t TensorScaleCount(ScaleRule rule, const ScaleLayout& layout, MatrixShape shape);
 
 // Gives `result` the memory for what QuantizeInto writes for a matrix of that shape at that place,
 // with uninitialised codes and scales.

@@ -19,13 +19,19 @@ constexpr Keyword<ScaleRule> kRules[] = {{"absmax", ScaleRule::kAbsmax},
                                          {"e4m3", ScaleRule::kE4m3},
                                          {"4over6-mae", ScaleRule::kFourOverSixMae},
                                          {"4over6-mse", ScaleRule::kFourOverSixMse},
-                                         {"nvfp4-inverse", ScaleRule::kNvfp4Inverse}};
+                                         {"nvfp4-inverse", ScaleRule::kNvfp4Inverse},
+                                         {"nvfp4-row", ScaleRule::kNvfp4Row},
+                                         {"ms-eden", ScaleRule::kMsEden}};
+
+// The largest value that MS-EDEN maps the absolute maximum of a block to: 17/16 of 0.93 makes room for
+// the correction.
+constexpr auto kMaxOfMsEden = static_cast<float>(6 / (17.0 / 16 * 0.93));
 
 }  // namespace
 
 ScaleFactory::ScaleFactory(const FormatSpec& format, ScaleRule rule) noexcept
     : rule_(rule),
-      max_(MaxFinite(format)),
+      max_(rule == ScaleRule::kMsEden ? kMaxOfMsEden : MaxFinite(format)),
       max_exponent_(format.MaxExponent()),
       mantissa_bits_(format.mantissa_bits) {}
 

@@ -64,11 +64,35 @@ enum class ScaleRule : uint8_t {
   // kNvfp4 with S = A * (encode * (1 / M)), each operation rounded to float32, as [TransformerEngine] has
   // it at commit d0067d0: another S where A / M * encode is near the middle of two numbers of e4m3fn.
   kNvfp4Inverse,
+  // kNvfp4Inverse with a second level of scales per row in the place of that of the tensor, as
+  // [TransformerEngine] has it (row_scaled_nvfp4): A_t is the absolute maximum of the row. For blocks of
+  // rows, or of columns, which then are the rows. Only for the host and float32 elements.
+  kNvfp4Row,
+  // MS-EDEN [Quartet-II], unbiased under a Hadamard transform with random signs: two levels, with 256 in
+  // the place of 448 and V = fl32(6 / 0.988125) in that of M, then rounded anew with a correction.
+  //   T = 1 / encode, encode = 256 V / A_t    S = A / V * encode, rounded to e4m3fn as under kNvfp4
+  // Elements are rounded to nearest even under S T. With y an element times inv_scale and q the value of
+  // its code, each run of QuantizeOptions::correction_run elements of a row has the correction
+  //   c = sum of y^2 / sum of y q        both sums in float64 from left to right; 1 for 0 / 0
+  // and the scale of each of its blocks becomes S' T, with S' = fl32(S c) rounded stochastically to
+  // e4m3fn, saturating, by the 32 random bits whose index is that of the block. Elements that are not
+  // finite are left out of the sums. Only for e2m1fn, blocks, float32 elements and the host.
+  kMsEden,
 };
 
 // Returns whether a rule chooses between two scales by the elements of the group.
 NUMSIM_HOST_DEVICE constexpr bool ComparesElements(ScaleRule rule) {
   return rule == ScaleRule::kFourOverSixMae || rule == ScaleRule::kFourOverSixMse;
+}
+
+// Returns whether the scales follow from the elements and not from absolute maxima alone.
+NUMSIM_HOST_DEVICE constexpr bool ReadsElements(ScaleRule rule) {
+  return ComparesElements(rule) || rule == ScaleRule::kMsEden;
+}
+
+// Returns whether a device has the rule, and float64 elements.
+NUMSIM_HOST_DEVICE constexpr bool IsOnlyForHost(ScaleRule rule) {
+  return ReadsElements(rule) || rule == ScaleRule::kNvfp4Row;
 }
 
 // Returns whether every scale is a power of two, a number of e8m0fnu. kNone's scale is 1.
@@ -89,14 +113,17 @@ NUMSIM_HOST_DEVICE constexpr bool GivesPowersOfTwo(ScaleRule rule) {
     case ScaleRule::kFourOverSixMae:
     case ScaleRule::kFourOverSixMse:
     case ScaleRule::kNvfp4Inverse:
+    case ScaleRule::kNvfp4Row:
+    case ScaleRule::kMsEden:
       break;
   }
   return false;
 }
 
-// Returns whether scales follow from the absolute maximum of the tensor, too.
+// Returns whether scales follow from the absolute maximum of the tensor, or of the row, too.
 NUMSIM_HOST_DEVICE constexpr bool TakesTensorMaximum(ScaleRule rule) {
-  return rule == ScaleRule::kNvfp4 || rule == ScaleRule::kNvfp4Inverse || ComparesElements(rule);
+  return rule == ScaleRule::kNvfp4 || rule == ScaleRule::kNvfp4Inverse ||
+         rule == ScaleRule::kNvfp4Row || ReadsElements(rule);
 }
 
 struct Scale {
@@ -125,7 +152,7 @@ class ScaleFactory {
   // TakesTensorMaximum. Without it each group is a tensor.
   NUMSIM_HOST_DEVICE ScaleFactory ForTensor(float absmax) const noexcept {
     ScaleFactory result = *this;
-    const float largest = ComparesElements(rule_) ? kMaxOfFourOverSix : kMaxE4m3;
+    const float largest = ReadsElements(rule_) ? kMaxOfFourOverSix : kMaxE4m3;
     result.encode_ = absmax == 0 ? 1 : Bounded(largest * max_ / absmax);
     return result;
   }
@@ -151,7 +178,9 @@ class ScaleFactory {
     return std::bit_cast<float>((bits + 0x7FFFFu + (bits >> 20 & 1u)) & ~0xFFFFFu);
   }
   NUMSIM_HOST_DEVICE Scale TwoLevels(float absmax) const noexcept {
-    if (rule_ == ScaleRule::kNvfp4Inverse) return FromShare(absmax * (encode_ * (1 / max_)));
+    if (rule_ == ScaleRule::kNvfp4Inverse || rule_ == ScaleRule::kNvfp4Row) {
+      return FromShare(absmax * (encode_ * (1 / max_)));
+    }
     return FromShare(absmax / max_ * encode_);
   }
   // Returns the scale of a group whose S is `share` before it is rounded.
@@ -247,13 +276,16 @@ NUMSIM_HOST_DEVICE inline Scale ScaleFactory::operator()(float absmax) const noe
     case ScaleRule::kFourOverSixMae:
     case ScaleRule::kFourOverSixMse:
     case ScaleRule::kNvfp4Inverse:
+    case ScaleRule::kNvfp4Row:
+    case ScaleRule::kMsEden:
       break;
   }
   return {};
 }
 
 // Converts between a rule and its name: absmax, pow2-floor, pow2-ceil, e8m0, none, nvfp4, e8m0-even,
-// e8m0-ulp, e8m0-three-eighths, e8m0-ceil, e4m3, 4over6-mae, 4over6-mse, nvfp4-inverse. Parsing throws
+// e8m0-ulp, e8m0-three-eighths, e8m0-ceil, e4m3, 4over6-mae, 4over6-mse, nvfp4-inverse, nvfp4-row,
+// ms-eden. Parsing throws
 // Error, listing the names, for any other text.
 std::string_view ToString(ScaleRule rule);
 ScaleRule ParseScaleRule(std::string_view text);

@@ -135,7 +135,10 @@ class Gemms:
     def has_state(self):
         """Whether a later step depends on earlier ones, or on their number."""
         operands = [operand for a, b, *_ in self.recipe.gemms.values() for operand in (a, b)]
-        return bool(self._core.save()) or any(" sr" in operand for operand in operands)
+        draws = (" sr", " ms-eden", ":redrawn")
+        return bool(self._core.save()) or any(
+            word in operand for operand in operands for word in draws
+        )
 
     def scales(self):
         """Returns {tensor: (delayed scale, amaxes of earlier steps, the newest last)}."""

@@ -195,6 +195,8 @@ TrainConfig MakeTrainPreset(std::string_view name);
 struct TrainRecipe {
   std::string_view name;     // bf16, fp8-delayed, ...
   std::string_view meaning;  // one line, with its source
+  // The keys of [linear] that it sets: "KEY=VALUE", separated by blanks.
+  std::string_view settings;
 };
 std::span<const TrainRecipe> TrainRecipes();
 // Sets config.linear, with first and last layers in high precision, and config.model.mlp if the

@@ -30,7 +30,7 @@ std::unique_ptr<Model<float>> MakeModel<float>(const ModelConfig& config,
                                                uint64_t seed,
                                                InitialValues initial) {
   CheckModelConfig(config);
-  return RowOf(config.kind).make_float(config, precision, seed, initial);
+  return RowOf(config.kind).make_float(config, WithoutHighLast(precision, config), seed, initial);
 }
 
 template <>
@@ -39,7 +39,7 @@ std::unique_ptr<Model<double>> MakeModel<double>(const ModelConfig& config,
                                                  uint64_t seed,
                                                  InitialValues initial) {
   CheckModelConfig(config);
-  return RowOf(config.kind).make_double(config, precision, seed, initial);
+  return RowOf(config.kind).make_double(config, WithoutHighLast(precision, config), seed, initial);
 }
 
 }  // namespace numsim

@@ -89,15 +89,43 @@ const LinearOptions& PrecisionOf(const LinearPrecision& precision,
                                  LinearOptions& storage) {
   const LinearOptions* options = &precision.all;
   if (edge && precision.first_last_high) {
-    storage = {};
-    storage.high_precision = precision.all.high_precision;
-    storage.high_precision_accumulate = precision.all.high_precision_accumulate;
+    storage = HighPrecisionOf(precision);
     options = &storage;
   }
   for (const LinearOverride& one : precision.overrides) {
     if (MatchesPattern(one.layers, layer)) options = &one.precision;
   }
   return *options;
+}
+
+LinearOptions HighPrecisionOf(const LinearPrecision& precision) {
+  LinearOptions options;
+  options.high_precision = precision.all.high_precision;
+  options.high_precision_accumulate = precision.all.high_precision_accumulate;
+  return options;
+}
+
+LinearPrecision WithoutHighLast(LinearPrecision precision, const ModelConfig& config) {
+  if (!(precision.high_last >= 0 && precision.high_last <= 1)) {
+    throw KeyError::Format("linear.high_last", "{} is not 0 to 1", precision.high_last);
+  }
+  std::vector<LinearOverride> overrides;
+  const auto add = [&](const char* prefix, size_t blocks) {
+    // A product such as 0.15 * 20 may be the number above a whole one.
+    const double high = std::ceil(precision.high_last * static_cast<double>(blocks) - 1e-9);
+    for (size_t i = blocks - static_cast<size_t>(high); i < blocks; ++i) {
+      overrides.push_back({fmt::format("{}blocks.{}.*", prefix, i), HighPrecisionOf(precision)});
+    }
+  };
+  if (config.kind == ModelKind::kClip) {
+    add("image.", config.layers);
+    add("text.", config.text_layers != 0 ? config.text_layers : config.layers);
+  } else {
+    add("", config.layers);
+  }
+  precision.overrides.insert(precision.overrides.begin(), overrides.begin(), overrides.end());
+  precision.high_last = 0;
+  return precision;
 }
 
 bool MatchesPattern(std::string_view pattern, std::string_view text) {

@@ -109,6 +109,9 @@ struct LinearPrecision {
   // logits or embeddings, and a student's input and output projections; in a language model, only
   // the head.
   bool first_last_high = false;
+  // Share of the blocks of each tower, the last ones, rounded up, whose layers use the same options
+  // as under first_last_high: 0 to 1. MakeModel puts them before the overrides.
+  double high_last = 0;
   std::vector<LinearOverride> overrides = {};
 };
 // Returns the options of the layer with this name: those of the last override whose pattern matches
@@ -118,6 +121,11 @@ const LinearOptions& PrecisionOf(const LinearPrecision& precision,
                                  std::string_view layer,
                                  bool edge,
                                  LinearOptions& storage);
+// Returns the options of a layer in high precision under `precision`.
+LinearOptions HighPrecisionOf(const LinearPrecision& precision);
+// Returns the precision with overrides in the place of high_last, for a model of that shape. Throws
+// Error "linear.high_last: ..." for a share that is not 0 to 1.
+LinearPrecision WithoutHighLast(LinearPrecision precision, const ModelConfig& config);
 // Returns true if `pattern` matches all of `text`. '*' matches any run of characters.
 bool MatchesPattern(std::string_view pattern, std::string_view text);
 

@@ -43,8 +43,14 @@ UnitScales UnitScalesOf(const GemmOperand& x, const char* name, const Accumulati
   if (result.block != 0) result.blocks = (x.inner + result.block - 1) / result.block;
   result.values.resize(x.rows * result.blocks);
   const EncodePlan plan = MakeEncodePlan(mode.format, {}, Overflow::kSaturate);
-  const float tensor = TensorScaleOf(x);
+  NUMSIM_REQUIRE(
+      x.scales.tensor.Elements() <= 1 || x.scales.tensor.Elements() == x.rows,
+      "Gemm: {} scales of the second level of '{}', expected 1 or one for each of {} rows",
+      x.scales.tensor.Elements(),
+      name,
+      x.rows);
   for (size_t row = 0; row < x.rows; ++row) {
+    const float tensor = TensorScaleOf(x, row);
     for (size_t s = 0; s < result.blocks; ++s) {
       const float stored = x.scales.At(row, s);
       const float scale = UnitScale(stored, tensor, plan);
@@ -222,8 +228,9 @@ void RequireFormat(const GemmOperand& x, const char* name, const AccumulationMod
 
 }  // namespace
 
-float TensorScaleOf(const GemmOperand& x) {
-  return x.scales.tensor.Empty() ? 1.0f : x.scales.tensor.data[0];
+float TensorScaleOf(const GemmOperand& x, size_t row) {
+  if (x.scales.tensor.Empty()) return 1;
+  return x.scales.tensor.data[x.scales.tensor.Elements() == 1 ? 0 : row];
 }
 
 void BlockScaledSums(const GemmOperand& a,
@@ -251,11 +258,11 @@ void GemmBlockScaled(const GemmOperand& a,
                      std::span<float> out) {
   BlockScaledSums(a, b, mode, out);
   if (a.scales.tensor.Empty() && b.scales.tensor.Empty()) return;
-  const double scale = static_cast<double>(TensorScaleOf(a)) * TensorScaleOf(b);
   const auto nan = std::bit_cast<float>(NanResult(mode));
   ParallelFor(out.size(), 4096, [&](size_t begin, size_t end) {
     for (size_t t = begin; t < end; ++t) {
-      const auto x = static_cast<float>(out[t] * scale);
+      const double ta = TensorScaleOf(a, t / b.rows), tb = TensorScaleOf(b, t % b.rows);
+      const auto x = static_cast<float>(out[t] * (ta * tb));
       out[t] = std::isnan(x) ? nan : x;
     }
   });

@@ -16,8 +16,8 @@ void BlockScaledSums(const GemmOperand& a,
                      const AccumulationMode& mode,
                      std::span<float> out);
 
-// Returns the scale of the tensor, 1 if it has none. Requires the host.
-float TensorScaleOf(const GemmOperand& x);
+// Returns the scale of the tensor, or of that row of it, 1 if it has none. Requires the host.
+float TensorScaleOf(const GemmOperand& x, size_t row);
 
 // Does what Gemm does under a block-scaled mode, on the host.
 void GemmBlockScaled(const GemmOperand& a,

@@ -80,7 +80,7 @@ LinearTensor LinearCall::MakeWithinStep(LinearOperand operand,
                                         recipe,
                                         kPlaces[index].transposed,
                                         order,
-                                        {random_.seed, 8 * random_.stream + index},
+                                        RandomOf(operand),
                                         recipe.delayed ? delayed_.Of(operand) : nullptr,
                                         memory != nullptr ? *memory : workspace_.operands[index]);
   if (observer_ != nullptr && made.codes != nullptr) {
@@ -163,17 +163,35 @@ void LinearCall::Backward(
     g_operand = Make(LinearOperand::kInputGradientG, g, want_dx, want_dw && shares_g);
   }
   if (want_dx) {
-    const LinearTensor w_operand = saved.keeps_codes
-                                       ? TensorOf(saved.matrices[kW])
-                                       : Make(LinearOperand::kInputGradientW, w, false, true);
+    const LinearTensor w_operand =
+        saved.keeps_codes ? TensorOf(saved.matrices[kW]) : MakeBackwardW(w);
     Multiply(LinearGemm::kInputGradient, g_operand, false, w_operand, true, dx);
   }
   if (!want_dw) return;
   if (!shares_g) g_operand = Make(LinearOperand::kWeightGradientG, g, false, true);
-  const bool saved_serves = SharesCodes(SavedRecipe(recipe_, saved.keeps_codes),
-                                        recipe_[LinearOperand::kWeightGradientX]);
+  const bool saved_serves =
+      !recipe_.x_from_codes && SharesCodes(SavedRecipe(recipe_, saved.keeps_codes),
+                                           recipe_[LinearOperand::kWeightGradientX]);
   const LinearTensor x = saved_serves ? TensorOf(saved.matrices[kX]) : RemakeX(saved);
   Multiply(LinearGemm::kWeightGradient, g_operand, true, x, true, dw);
+}
+
+LinearTensor LinearCall::MakeBackwardW(ConstFloatSpan w) {
+  constexpr LinearOperand kOperand = LinearOperand::kInputGradientW;
+  if (!recipe_.w_from_codes) return Make(kOperand, w, false, true);
+  const StepScope scope(observer_, LinearOp::kQuantizeWTransposed);
+  // The codes of Forward again: those of W have no random bits, or the same ones.
+  QuantizedMatrix& codes = workspace_.operands[static_cast<size_t>(LinearOperand::kForwardW)];
+  MakeOperand(w,
+              recipe_[LinearOperand::kForwardW],
+              false,
+              CodeOrder::kInput,
+              RandomOf(LinearOperand::kForwardW),
+              nullptr,
+              codes);
+  const MatrixSpan<float> values = workspace_.dequantized_w.Renew(w.rows, w.cols);
+  Dequantize(codes, values);
+  return MakeWithinStep(kOperand, values, CodeOrder::kInput);
 }
 
 LinearTensor LinearCall::RemakeX(const LinearSaved& saved) {
@@ -188,10 +206,11 @@ LinearTensor LinearCall::RemakeX(const LinearSaved& saved) {
   {
     // Widening an X saved in high precision is not an operation of its own: a device reads it
     // directly.
-    const StepScope scope(
-        observer_, saved.keeps_codes ? LinearOp::kDequantizeX : LinearOp::kQuantizeXTransposed);
+    const bool codes = saved.keeps_codes || recipe_.x_from_codes;
+    const StepScope scope(observer_,
+                          codes ? LinearOp::kDequantizeX : LinearOp::kQuantizeXTransposed);
     Dequantize(*x.codes, values);
-    if (!saved.keeps_codes || recipe_[kOperand].Unscaled()) {
+    if (!codes || recipe_[kOperand].Unscaled()) {
       return MakeWithinStep(kOperand, values, OrderFor(recipe_, place_, kOperand, false, true));
     }
   }

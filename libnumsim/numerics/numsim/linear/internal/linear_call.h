@@ -82,6 +82,13 @@ class LinearCall {
   // Saves X as values, or in high precision.
   void SaveX(ConstFloatSpan x, SavedMatrix& saved);
 
+  RandomStream RandomOf(LinearOperand operand) const {
+    return {random_.seed, 8 * random_.stream + static_cast<size_t>(operand)};
+  }
+
+  // Returns the operand W^T of the input gradient.
+  LinearTensor MakeBackwardW(ConstFloatSpan w);
+
   // Returns the operand X^T from an X that was saved in another precision.
   LinearTensor RemakeX(const LinearSaved& saved);
 

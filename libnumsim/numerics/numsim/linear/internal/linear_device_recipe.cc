@@ -134,6 +134,14 @@ void CheckProduct(const LinearRecipe& recipe, LinearGemm product) {
                         recipe.kind,
                         ToString(product));
   }
+  for (const OperandRecipe* operand : {&made.a, &made.b}) {
+    if (IsOnlyForHost(operand->scale_rule)) {
+      throw Error::Format("kind '{}', {} product: a device has no scale rule {}; the host has",
+                          recipe.kind,
+                          ToString(product),
+                          ToString(operand->scale_rule));
+    }
+  }
   const bool exact_int8 =
       made.accumulation.kind == AccumulationKind::kExact && PairOf(made).AreBoth("int8");
   if (IsOrderedMode(made.accumulation) || exact_int8) return;  // other kernels serve these
@@ -180,6 +188,10 @@ bool TryTensorCoresOrContainer(LinearGemm gemm, GemmRecipe& product, bool librar
 }  // namespace
 
 void CheckOnDevice(const LinearRecipe& recipe) {
+  if (recipe.x_from_codes || recipe.w_from_codes) {
+    throw Error::Format("kind '{}': a device has no backward_from_codes; the host has",
+                        recipe.kind);
+  }
   for (const LinearGemm product : kProducts) CheckProduct(recipe, product);
 }
 

@@ -76,6 +76,7 @@ QuantizeOptions OptionsOf(const OperandRecipe& recipe,
   options.scale_rule = recipe.scale_rule;
   options.random.stream = random;
   options.order = order;
+  options.correction_run = recipe.hadamard.size;
   return options;
 }
 

@@ -48,7 +48,7 @@ struct CodeSizes {
     codes = plan.order == CodeOrder::kTransposed ? 0 : bytes;
     transposed = plan.order == CodeOrder::kInput ? 0 : bytes;
     scales = options.layout.Count(plan.shape.rows, plan.shape.cols);
-    tensor_scale = TakesTensorMaximum(options.scale_rule) ? 1 : 0;
+    tensor_scale = TensorScaleCount(options.scale_rule, options.layout, plan.shape);
   }
 };
 
@@ -56,6 +56,7 @@ struct CodeSizes {
 
 bool KeepsCodes(const LinearRecipe& recipe, Element element) {
   if (recipe.saves == LinearSaves::kQuantized) return true;
+  if (recipe.x_from_codes || recipe.w_from_codes) return false;
   return TakesValues(HighPrecision(recipe.high_precision), element) &&
          GivesTheSameCodes(
              recipe[LinearOperand::kForwardX], recipe[LinearOperand::kWeightGradientX], element) &&
@@ -64,7 +65,8 @@ bool KeepsCodes(const LinearRecipe& recipe, Element element) {
 }
 
 OperandRecipe SavedRecipe(const LinearRecipe& recipe, bool keeps_codes) {
-  return keeps_codes ? recipe[LinearOperand::kForwardX] : HighPrecision(recipe.high_precision);
+  if (keeps_codes || recipe.x_from_codes) return recipe[LinearOperand::kForwardX];
+  return HighPrecision(recipe.high_precision);
 }
 
 CodeOrder OrderFor(

@@ -12,6 +12,7 @@ struct LinearWorkspace {
   QuantizedMatrix operands[6];    // indexed by LinearOperand
   FloatBuffer values;             // the dequantised X
   Buffer<float> rescaled;         // X times its channels
+  Buffer<float> dequantized_w;    // W from its codes of the forward GEMM
   ContainedOperand contained[2];  // of the two operands of a GEMM
   Buffer<float> transformed[2];   // the same, after a Hadamard transform
 };

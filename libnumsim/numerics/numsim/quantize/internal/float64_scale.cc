@@ -96,9 +96,9 @@ Scale TwoLevels(const FormatSpec& format, ScaleRule rule, Float64Maxima absmax) 
 }  // namespace
 
 Scale ScaleOfFloat64(const FormatSpec& format, ScaleRule rule, Float64Maxima absmax) {
-  if (ComparesElements(rule)) {
+  if (IsOnlyForHost(rule)) {
     throw ScaleError(
-        fmt::format("the rule {} compares elements in float32 and has no float64", ToString(rule)));
+        fmt::format("the rule {} is for elements of float32 and has no float64", ToString(rule)));
   }
   if (rule == ScaleRule::kNone || absmax.group == 0) {
     if (!TakesTensorMaximum(rule) && rule != ScaleRule::kE4m3) return {};
@@ -154,6 +154,8 @@ Scale ScaleOfFloat64(const FormatSpec& format, ScaleRule rule, Float64Maxima abs
     case ScaleRule::kFourOverSixMae:
     case ScaleRule::kFourOverSixMse:
     case ScaleRule::kNvfp4Inverse:
+    case ScaleRule::kNvfp4Row:
+    case ScaleRule::kMsEden:
       break;  // handled above
   }
   NUMSIM_CHECK(false, "scale rule {}", static_cast<int>(rule));

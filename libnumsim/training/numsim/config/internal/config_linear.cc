@@ -5,6 +5,7 @@
 #include "numsim/base/nearest_name.h"
 #include "numsim/config/internal/rounding_text.h"
 #include "numsim/config/shared/config_table.h"
+#include "numsim/formats/format_names.h"
 
 namespace numsim {
 namespace {
@@ -88,6 +89,17 @@ std::string FormatNameOf(const std::string& text) {
   return text.empty() ? "" : ParseFormat(text).name;
 }
 
+// Of quantised operands also a word for a format with scales, such as nvfp4.
+std::string QuantizedNameOf(const std::string& text) {
+  const ScaledFormat* const word = FindScaledFormat(text);
+  return word != nullptr ? std::string(word->name) : FormatNameOf(text);
+}
+
+std::string HadamardSignsOf(const std::string& text) {
+  if (!text.empty()) ParseHadamardSigns(text);
+  return text;
+}
+
 }  // namespace
 
 ConfigRows<LinearOptions> LinearRows() {
@@ -96,8 +108,8 @@ ConfigRows<LinearOptions> LinearRows() {
   // clang-format off
   ConfigRows<L> rows = {
       TextRow("kind",                      &L::kind,                      ParseKind, same, "kind of linear layer (linear.md)", KindNames()),
-      TextRow("format",                    &L::format,                    FormatNameOf, same, "format of quantised operands; empty: the kind's default",
-              "a signed format of at most 16 bits"),
+      TextRow("format",                    &L::format,                    QuantizedNameOf, same, "format of quantised operands; empty: the kind's default",
+              "a signed format of at most 16 bits; for mx and block also mxfp8, mxfp6, mxfp4, nvfp4 and others with scales"),
       TextRow("gradient_format",           &L::gradient_format,           FormatNameOf, same, "format of quantised output gradients; empty: the kind's default",
               "a signed format of at most 16 bits"),
       TextRow("high_precision",            &L::high_precision,            FormatNameOf, same, "format of operands that are not quantised; empty: bf16", "fp32, bf16, fp16"),
@@ -108,11 +120,18 @@ ConfigRows<LinearOptions> LinearRows() {
       TextRow("high_precision_accumulate", &L::high_precision_accumulate, "accumulation mode of the other GEMMs; empty: fp32", "an accumulation mode (oracle.md); library, tensor-cores"),
       TextRow("container",                 &L::container,                 FormatNameOf, same, "format in which the operands of GEMMs with quantised operands enter; empty: their own", "bf16, fp16"),
       TextRow("scale_rule",                &L::scale_rule,                "how scales are computed from absolute maxima; empty: the kind's default",
-              ScaleRuleNames()),
+              ScaleRuleNames() + "; then ,OPERAND=RULE for single operands"),
       WholeRow("block",                    &L::block,                     0, "block, mx: elements per block; 0: 128 for block, 32 for mx"),
       TextRow("high_operands",             &L::high_operands,             ParseOperandSet, Text,
               "GEMM operands to keep in high precision, separated by commas",
               "x, w, g; forward, input-gradient, weight-gradient; forward.x, forward.w, input-gradient.g, input-gradient.w, weight-gradient.g, weight-gradient.x"),
+      TextRow("backward_from_codes",       &L::backward_from_codes,       ParseOperandSet, Text,
+              "tensors whose backward operand comes from the dequantised codes of the forward GEMM", "x, w"),
+      TextRow("hadamard",                  &L::hadamard,                  ParseGemms, same, "GEMMs whose operands are Hadamard-transformed along the inner dimension",
+              "forward, input-gradient, weight-gradient"),
+      WholeRow("hadamard_size",            &L::hadamard_size,             0, "elements per block of a Hadamard transform: 16, 32, 64, 128; 0: 16"),
+      TextRow("hadamard_signs",            &L::hadamard_signs,            HadamardSignsOf, same, "signs of Hadamard transforms; empty: random",
+              "random, redrawn, fixed, a mask of 16 bits such as 0xD7E8"),
   };
   // clang-format on
   AppendDelayedRows(rows);

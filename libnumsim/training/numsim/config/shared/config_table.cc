@@ -88,6 +88,11 @@ ConfigRows<TrainConfig> MakeTrainConfigRows() {
   linear.push_back(FlagRow("first_last_high",
                            &LinearPrecision::first_last_high,
                            "use kind standard for the first and the last linear layer"));
+  linear.push_back(
+      RealRow("high_last",
+              &LinearPrecision::high_last,
+              kZeroToOne,
+              "share of the blocks, the last ones, rounded up, to use kind standard for"));
   ConfigRows<T> rows;
   InSection(rows, "model", &T::model, ModelRows());
   InSection(rows, "linear", &T::linear, linear);
