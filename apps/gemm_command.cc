@@ -10,6 +10,7 @@
 #include "apps/format_text.h"
 #include "apps/gemm_compare.h"
 #include "apps/gemm_factor.h"
+#include "apps/gemm_split.h"
 #include "apps/tensor_argument.h"
 #include "numsim/arith/accumulation_mode.h"
 #include "numsim/cast/cast.h"
@@ -28,6 +29,7 @@ struct GemmOptions {
   std::string epilogue = "float64", out_format;
   bool any_operands = false, transpose_a = false, transpose_b = false;
   size_t segment = 0;
+  SplitOptions split;
 };
 
 bool IsInteger(const Format& format) { return format.spec.sign == Sign::kTwosComplement; }
@@ -51,10 +53,11 @@ AccumulationMode ParseMode(const std::string& text,
 struct Store {
   Epilogue epilogue = Epilogue::kFloat64;
   std::optional<Format> format;  // to which results are rounded; none: float32
+  std::optional<SplitK> split;   // the parts whose sums make a sum; none: one sum
 };
 
-Store ParseStore(const GemmOptions& options) {
-  Store store{ParseEpilogue(options.epilogue), std::nullopt};
+Store ParseStore(const GemmOptions& options, const FormatSpec& a, const FormatSpec& b) {
+  Store store{ParseEpilogue(options.epilogue), std::nullopt, ParseSplit(options.split, a, b)};
   if (!options.out_format.empty()) store.format = ParseFormat(options.out_format);
   return store;
 }
@@ -75,7 +78,11 @@ Array Product(const GemmFactor& a,
   }
   out.bytes.resize(*elements * sizeof(float));
   const std::span<float> results(out.Data<float>(), *elements);
-  Gemm(a.operand(), b.operand(), mode, store.epilogue, results);
+  if (store.split) {
+    Gemm(a.operand(), b.operand(), mode, *store.split, store.epilogue, results);
+  } else {
+    Gemm(a.operand(), b.operand(), mode, store.epilogue, results);
+  }
   if (store.format) FakeQuantize(MakeEncodePlan(store.format->spec), results, results);
   return out;
 }
@@ -143,6 +150,7 @@ std::string EpilogueText(const Store& store, const AccumulationMode& mode) {
 std::string BetterStoreText(const GemmFactor& a,
                             const GemmFactor& b,
                             const AccumulationMode& mode,
+                            const std::optional<SplitK>& split,
                             const Array& mine,
                             size_t equal) {
   constexpr double kMostProducts = 0x1p32;  // the product is computed anew for each store
@@ -156,10 +164,10 @@ std::string BetterStoreText(const GemmFactor& a,
                                   Epilogue::kFloat32LeftFirst,
                                   Epilogue::kFloat32RightFirst,
                                   Epilogue::kCublasLt}) {
-    const Array product = Product(a, b, mode, {epilogue, std::nullopt});
+    const Array product = Product(a, b, mode, {epilogue, std::nullopt, split});
     for (const char* const name : {"", "bf16", "fp16"}) {
-      const Store store{epilogue,
-                        *name == '\0' ? std::nullopt : std::optional<Format>(ParseFormat(name))};
+      const Store store{
+          epilogue, *name == '\0' ? std::nullopt : std::optional<Format>(ParseFormat(name)), split};
       Array stored = product;
       const std::span<float> results(stored.Data<float>(), stored.Elements());
       if (store.format) FakeQuantize(MakeEncodePlan(store.format->spec), results, results);
@@ -180,6 +188,7 @@ int CompareWithMine(const GemmOptions& options,
                     const GemmFactor& a,
                     const GemmFactor& b,
                     const AccumulationMode& mode,
+                    const std::optional<SplitK>& split,
                     const Array& mine,
                     const Array& product) {
   const std::span<const float> got(mine.Data<float>(), mine.Elements());
@@ -192,7 +201,8 @@ int CompareWithMine(const GemmOptions& options,
   }
   fmt::print("{}", DifferenceText(difference, likeness, mine, product));
   if (difference.differing == 0) return 0;
-  fmt::print("{}", BetterStoreText(a, b, mode, mine, difference.elements - difference.differing));
+  fmt::print("{}",
+             BetterStoreText(a, b, mode, split, mine, difference.elements - difference.differing));
   return 1;
 }
 
@@ -206,12 +216,12 @@ void CheckArguments(const GemmOptions& options) {
     if (!granularity.empty()) ParseScaleLayout(granularity);
   }
   if (!options.accumulate.empty()) ParseAccumulationMode(options.accumulate);
-  ParseStore(options);
+  ParseStore(options, kFp32, kFp32);
 }
 
-// Returns the number of products that are added before their sum is scaled.
-size_t ProductsOfASum(const GemmFactor& a, const GemmFactor& b) {
-  size_t products = a.inner();
+// Returns the number of products that are added before their sum is scaled or added to another.
+size_t ProductsOfASum(const GemmFactor& a, const GemmFactor& b, const Store& store) {
+  size_t products = store.split ? PartOf(*store.split, a.inner(), 0).end : a.inner();
   for (const size_t segment : {a.operand().scales.segment, b.operand().scales.segment}) {
     if (segment != 0) products = std::min(products, segment);
   }
@@ -260,7 +270,7 @@ int RunGemm(const GemmOptions& given) {
   const Format& format_a = a.format();
   const Format& format_b = b.format();
   const std::string text = ModeText(options, format_a, format_b);
-  const Store store = ParseStore(options);
+  const Store store = ParseStore(options, format_a.spec, format_b.spec);
   const AccumulationMode mode = ParseMode(text, options, format_a, format_b);
   if (a.inner() != b.inner()) {
     throw Error::Format("{} and {}: the inner dimensions differ: {} and {}",
@@ -276,13 +286,15 @@ int RunGemm(const GemmOptions& given) {
   if (!options.out.empty()) {
     WriteTensor(options.out, {std::filesystem::path(options.out).stem().string(), product});
   }
-  WarnOfLongSums(text, ProductsOfASum(a, b));
+  WarnOfLongSums(text, ProductsOfASum(a, b, store));
   fmt::print("{}{}", a.FoundScales(), b.FoundScales());
   fmt::print("{}", SummaryText(a, b, format_a, format_b, text));
+  if (store.split) fmt::print("{}", SplitText(*store.split, a.inner()));
   if (a.has_scales() || b.has_scales() || store.format) {
     fmt::print("{}", EpilogueText(store, mode));
   }
-  return options.mine.empty() ? 0 : CompareWithMine(options, a, b, mode, mine, product);
+  return options.mine.empty() ? 0
+                              : CompareWithMine(options, a, b, mode, store.split, mine, product);
 }
 
 void AddScaleOptions(CLI::App* sub, GemmOptions& options) {
@@ -394,6 +406,7 @@ void AddGemmCommand(Program& program) {
   sub->add_flag("--transpose-a", options->transpose_a, "A is stored as inner x rows");
   sub->add_flag("--transpose-b", options->transpose_b, "B is stored as inner x rows");
   AddScaleOptions(sub, *options);
+  AddSplitOptions(sub, options->split);
   AddStoreOptions(sub, *options);
   AddCompareOptions(sub, *options);
   Example(

@@ -1,6 +1,7 @@
 // `numsim gemm`: by hand, and bit for bit against loops over decoded codes.
 #include <bit>
 #include <cmath>
+#include <filesystem>
 #include <limits>
 
 #include "numsim/formats/decode.h"
@@ -430,6 +431,59 @@ TEST_F(GemmErrors, Scales) {
       {Gemm(product + "--scale-b blocks.npy"), {"blocks.npy", "(2, 2)", "(2, 1)", "--segment"}},
       {Gemm(product + "--scale-b blocks.npy --segment 1"), {"blocks.npy", "(2, 2)", "(2, 3)"}},
   });
+}
+
+// A is 1 in the last eight places of 11528: the sum is 8, or 0 if cuBLASLt leaves these out.
+TEST_F(GemmCommand, SplitsTheInnerDimensionAsCublasLtDoes) {
+  std::vector<uint16_t> a(11528), b(2 * 11528, 0x3F80);
+  std::fill(a.end() - 8, a.end(), uint16_t{0x3F80});
+  PutNpy("a.npy", ElementType::kU16, a, {1, 11528});
+  PutNpy("b.npy", ElementType::kU16, b, {2, 11528});
+  const std::string split = "--format bf16 --accumulation-mode hopper-bf16 --split-k 9 ";
+  ExpectSameBits(Product(split, 1, 2), {8, 8});
+  ExpectSameBits(Product(split + "--split-partition cublaslt", 1, 2), {0, 0});
+  const Outcome outcome =
+      Numsim("gemm a.npy b.npy out.npy " + split + "--split-partition cublaslt");
+  EXPECT_EQ(outcome.err, "");
+  EXPECT_EQ(
+      outcome.out,
+      "1 x 2 results of 11528 products, bf16 by bf16, accumulation mode hopper-bf16 "
+      "(trunc:25,16)\n"
+      "split             9 parts of 1280 products, cublaslt with k-tiles of 64; sums added in "
+      "float32\n"
+      "left out          the last 8 of 11528 products are not summed, as cuBLASLt does\n");
+}
+
+// 257 * 1 + 255 * 1 in parts of 257 and 255 products: in bf16 the first part is 256.
+TEST_F(GemmCommand, RoundsSumsOfPartsAndTakesTheirTile) {
+  PutNpy("a.npy", ElementType::kU8, std::vector<uint8_t>(512, 0x38), {1, 512});
+  PutNpy("b.npy", ElementType::kU8, std::vector<uint8_t>(512, 0x38), {1, 512});
+  const std::string split = "--format e4m3fn --split-k 2 --split-tile 257";
+  ExpectSameBits(Product(split, 1, 1), {512});
+  ExpectSameBits(Product(split + " --split-partials bf16", 1, 1), {511});
+  EXPECT_THAT(
+      Output("gemm a.npy b.npy out.npy --split-partials bf16 " + split),
+      HasSubstr("split             2 parts of 257 products, contiguous with k-tiles of 257; "
+                "sums rounded to bf16 and added in float32\n"));
+  EXPECT_THAT(Output("gemm a.npy b.npy out.npy --format e4m3fn --split-k 3"),
+              HasSubstr("3 parts of 256 products, contiguous with k-tiles of 128;"));
+}
+
+TEST_F(GemmCommand, ASplitThatDoesNotExistIsRefused) {
+  PutNpy("a.npy", ElementType::kU8, std::vector<uint8_t>(8, 0x38), {1, 8});
+  const std::string gemm = "gemm a.npy a.npy out.npy --format e4m3fn ";
+  const std::pair<const char*, const char*> cases[] = {
+      {"--split-k 0", "--split-k"},
+      {"--split-tile 64", "--split-tile requires --split-k"},
+      {"--split-k 2 --split-partition cublas", "did you mean cublaslt?"},
+      {"--split-k 2 --split-partials bf61", "bf61"},
+      {"--split-k 9 --split-partition cublaslt", "9 parts of 8 products"}};
+  for (const auto& [options, text] : cases) {
+    const Outcome outcome = Numsim(gemm + options);
+    EXPECT_EQ(outcome.exit_code, 2) << options;
+    EXPECT_THAT(outcome.err, HasSubstr(text));
+    EXPECT_FALSE(std::filesystem::exists(Path("out.npy"))) << options;
+  }
 }
 
 }  // namespace

@@ -42,16 +42,16 @@ TEST_F(GemmOperands, TheOverrideAndModesWithoutADeviceAreAllowed) {
   EXPECT_THAT(any.out, HasSubstr("accumulation mode hopper-bf16"));
 }
 
-// hopper-fp8-fast was compared up to 4096. Segments are summed one by one.
+// hopper-fp8-fast was compared up to 7168. Segments are summed one by one.
 TEST_F(GemmOperands, SumsLongerThanTheMeasuredOnesAreWarnedOf) {
   PutNpy("s.npy", ElementType::kF32, std::vector<float>(4, 1), {2, 2});
-  PutCodes(4096);
+  PutCodes(7168);
   EXPECT_EQ(Numsim(Gemm("--accumulate hopper-fp8-fast")).err, "");
-  PutCodes(4097);
+  PutCodes(7169);
   const Outcome outcome = Numsim(Gemm("--accumulate hopper-fp8-fast"));
   EXPECT_EQ(outcome.exit_code, 0);
   EXPECT_EQ(std::count(outcome.err.begin(), outcome.err.end(), '\n'), 1);
-  for (const char* const text : {"numsim: warning: hopper-fp8-fast", "4096", "4097", "splits"}) {
+  for (const char* const text : {"numsim: warning: hopper-fp8-fast", "7168", "7169", "splits"}) {
     EXPECT_THAT(outcome.err, HasSubstr(text));
   }
   EXPECT_EQ(Numsim(Gemm("--accumulate hopper-fp8-fast --scale-a s.npy --segment 4096")).err, "");

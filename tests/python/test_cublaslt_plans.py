@@ -7,6 +7,7 @@ import os
 import re
 import shutil
 import sys
+import warnings
 from pathlib import Path
 
 import pytest
@@ -20,6 +21,7 @@ import cublaslt_tables as tables  # noqa: E402
 from cublaslt_published import PLAN as PUBLISHED_PLAN  # noqa: E402
 from cublaslt_stand_in import PLANTED  # noqa: E402
 
+FLOATS = tuple(kind for kind in products.KINDS if kind != "int8-int32")
 NAMES = ("algorithms", "plans", "products", "scan", "tails", "replays")
 
 
@@ -216,6 +218,31 @@ def test_every_replayed_product_of_the_h200_fits_the_rule_of_the_page():
         f"{sum(lost(r) > 0 for r in forced)} of these lose products",
     ):
         assert words in text, words
+
+
+def test_numsim_computes_what_the_h200_computed():
+    import numsim as ns
+
+    rows = [r for r in published(CUDA, "products") if r["out"]]
+    assert len(rows) >= 20 and sum(lost(r) > 0 for r in rows) == 4 and {r["kind"] for r in rows} == {*FLOATS}
+    for row in rows:
+        kind, shape = products.KINDS[row["kind"]], tuple(int(row[x]) for x in "MNK")
+        seed = study.seed_of(kind, shape, int(row["workspace"]))
+        of_rows, of_columns = study.sample_of(shape, seed)
+        a, b = products.operands(kind, shape[2], seed, of_rows, of_columns)
+        with warnings.catch_warnings():  # of the products that are lost
+            warnings.simplefilter("ignore")
+            got = ns.matmul(
+                ns.Array(a, kind.operand),
+                ns.Array(b, kind.operand).T,
+                accumulate=kind.mode,
+                epilogue="cublaslt",
+                split_k=int(row["split"]),
+                split_partition="cublaslt",
+            )
+        codes = study.np.asarray(ns.encode(got, kind.result)).view(kind.result_dtype)
+        recorded = study.np.frombuffer(study.base64.b64decode(row["out"]), kind.result_dtype)
+        assert products.differing(codes, recorded.reshape(codes.shape), kind.result) == 0, row
 
 
 def test_the_splits_of_the_page_are_those_of_the_table():

@@ -158,6 +158,52 @@ def test_epilogues_scale_in_float32_in_a_stated_order(rng):
         ns.matmul(a, b, epilogue="float32")
 
 
+def parts_of(inner, parts, tile, partition):
+    """The part of each product; -1 is none."""
+    k = np.arange(inner)
+    if partition == "contiguous":
+        return k // tile // -(-len(range(0, inner, tile)) // parts)
+    part = k // (-(-(inner // parts) // tile) * tile)
+    return np.where(part < parts, part, -1)
+
+
+@pytest.mark.parametrize("partition", ["contiguous", "cublaslt"])
+@pytest.mark.parametrize("partials", ["fp32", "bf16"])
+def test_split_sums_are_parts_added_in_order(rng, partition, partials):
+    for inner, parts, tile in ((150, 4, 8), (265, 4, 16), (97, 12, 5)):
+        a, b = e4m3(rng, 5, inner), e4m3(rng, inner, 7)
+        part = parts_of(inner, parts, tile, partition)
+        total = np.zeros((5, 7), F32)
+        for s in range(parts):
+            sums = sequential(a[:, part == s], b[part == s]) if (part == s).any() else np.zeros((5, 7), F32)
+            total = total + ns.round(sums, partials)
+        split = {"split_k": parts, "split_tile": tile, "split_partition": partition, "split_partials": partials}
+        lost = int((part < 0).sum())
+        if lost:
+            with pytest.warns(UserWarning, match=f"the last {lost} of {inner} products are not summed"):
+                got = ns.matmul(a, b, **split)
+        else:
+            got = ns.matmul(a, b, **split)
+        assert same(got, total)
+
+
+def test_a_split_has_the_tiles_of_cublaslt_and_tells_of_bad_settings(rng):
+    ones = ns.Array(np.full((1, 400), 0x38, np.uint8), "e4m3fn")
+    with pytest.warns(UserWarning, match="the last 16 of 400"):
+        lost = ns.matmul(ones, ones.T, split_k=32, split_tile=12, split_partition="cublaslt")
+    assert lost[0, 0] == 384
+    assert ns._core.split_tile(ns.format("e4m3fn").spec, ns.format("bf16").spec) == 64
+    for settings, text in (
+        ({"split_tile": 3}, "split_k: expected a number of parts"),
+        ({"split_k": 0}, "split_k: expected 1 to"),
+        ({"split_k": 2, "split_tile": 0}, "split_tile: expected 1 to"),
+        ({"split_k": 2, "split_partition": "cublas"}, "did you mean cublaslt"),
+        ({"split_k": 401, "split_partition": "cublaslt"}, "401 parts of 400 products"),
+    ):
+        with pytest.raises(ValueError, match=text):
+            ns.matmul(ones, ones.T, **settings)
+
+
 def test_oracle_has_dot_products_with_block_scales():
     cases = ns.oracle.vectors(
         "dot", "e2m1fn", to="fp32", scale_format="e8m0fnu", length=64, level="random:200"

@@ -3,7 +3,8 @@
 cublaslt-plans     M, N, K and the plan of each kind and workspace: the fields of PLAN with blanks between them; "-"
                    where the heuristic has none, "=" where it is that of the smaller workspace
 cublaslt-products  each replayed product: its plan, elements that differ from PyTorch's and from the replay's, in
-                   which accumulation mode, partition and order
+                   which accumulation mode, partition and order; of some also the device's results, base64, in
+                   the rows and columns of cublaslt_products.sampled
 cublaslt-tails     each product with a tail: its splits, the last products that were predicted to be missing, those
                    that were, those that were elsewhere, and those that PyTorch's product misses
 """
@@ -13,11 +14,13 @@ import gzip
 import io
 
 from cublaslt_library import FIELD_NAMES
+from cublaslt_products import SAMPLE
 from cublaslt_tables import CASE
 
 PLAN = ("id", "tile", "split", "reduction", "stages", "custom", "cluster")  # swizzle and inner are 0 everywhere
 TAIL = ("kind", "M", "N", "K", "splits", "origin", "split", "predicted", "missing", "missing-rest", "torch-missing")
-PRODUCT = (*CASE, *PLAN, "torch-differs", "unsteady", "elements", "mode", "differing", "next", "fitting")
+PRODUCT = (*CASE, *PLAN, "torch-differs", "unsteady", "elements", "mode", "differing", "next", "fitting", "out")
+FORCED_SAMPLES = ("e4m3-bf16", "e4m3-fast-bf16", "bf16-bf16", "fp16-fp16")  # of 1600 results, and they lose products
 
 
 def plans(tables):
@@ -27,11 +30,20 @@ def plans(tables):
         yield [*row[:3], *(cell if cell in "-=" else texts[cell.split(" ")[0]] for cell in row[3:])]
 
 
+def is_sample(row):
+    """Whether the results of a product of products.csv are published: few, of few products to repeat."""
+    if row["kind"] == "int8-int32" or int(row["K"]) > 40000:
+        return False
+    few = int(row["M"]) <= 16 and min(int(row["N"]), SAMPLE) * int(row["M"]) <= 300
+    return few if row["forced"] == "0" else row["forced"] == "32 COMPUTE_TYPE" and row["kind"] in FORCED_SAMPLES
+
+
 def replayed(tables):
     judged = {tuple(row[x] for x in CASE): row for row in tables.replays.records()}
     yield PRODUCT
     for row in tables.products.records():
         row |= judged.get(tuple(row[x] for x in CASE), {})
+        row["out"] = row["out"] if is_sample(row) else ""
         yield [row.get(x, "") for x in PRODUCT]
 
 

@@ -21,6 +21,10 @@ def matmul(
     accumulate: str | None = None,
     any_operands: bool = False,
     epilogue: str = "float64",
+    split_k: int | None = None,
+    split_tile: int | None = None,
+    split_partition: str = "contiguous",
+    split_partials: str = "fp32",
 ) -> Any:
     """Returns a @ b in float32, summed as the accumulation mode says, bit for bit.
 
@@ -35,6 +39,14 @@ def matmul(
     epilogue       how a sum S is multiplied by the scales of its row and column: "float64", once,
                    "float32:ab" (S (sa sb)), "float32:a,b" ((S sa) sb), "float32:b,a" ((S sb) sa) in
                    float32, or "cublaslt", as on an H200; `round` makes bf16 of the result
+    split_k        None (one sum), or the number of parts into which the inner dimension is cut; their
+                   sums are added in float32, in order, before the epilogue
+    split_tile     products of a k-tile, of which parts consist; None: 128 for formats of at most 8
+                   bits, else 64, as cuBLASLt on an H200
+    split_partition  "contiguous": parts of ceil(tiles / parts) k-tiles, or "cublaslt": parts of
+                   floor(inner / parts) products, rounded up to k-tiles, as on an H200. The last
+                   products may then be in no part, with a warning (docs/results/library-products.md)
+    split_partials the format to which the sum of a part is rounded before it is added
 
     Transposes and Fortran order cost no copy. The result does not depend on the number of threads
     or the processor, except in mode "library"; it is of a's kind. Warns if the device of the mode
@@ -46,6 +58,9 @@ def matmul(
         any_operands = _settings.flag(any_operands, "any_operands")
     if type(epilogue) is not str:
         epilogue = _settings.text(epilogue, "epilogue")
+    split = None
+    if split_k is not None or (split_tile, split_partition, split_partials) != (None, "contiguous", "fp32"):
+        split = _split_settings(split_k, split_tile, split_partition, split_partials)
     left, right = _operand(a, "a", False), _operand(b, "b", True)
     library, shape_a, format_a, _, _ = left
     other, shape_b, format_b, _, _ = right
@@ -53,19 +68,48 @@ def matmul(
         raise ValueError(f"b: expected {shape_a[1]} rows for a of shape {shape_a}, found {shape_b}")
     if accumulate is None:
         accumulate = "exact" if format_a is _INT8 and format_b is _INT8 else "fp32"
+    products = shape_a[1]
+    if split is not None:
+        split = _split(split, format_a, format_b)
+        products = split.longest(products)
+        _warn_of_lost_products(split, shape_a[1])
     if accumulate in _measured():
-        _warn_of_long_sums(accumulate, shape_a[1])
+        _warn_of_long_sums(accumulate, products)
     if library.on_device != other.on_device:
         raise ValueError("b: expected an operand at the place of a: one is on a device, one is not")
     if not library.on_device:
-        return _product(left, right, accumulate, any_operands, epilogue, None)
-    if epilogue != "float64":
-        raise ValueError("epilogue: has no device path; pass operands in host memory")
+        return _product(left, right, accumulate, any_operands, epilogue, split, None)
+    for name, given in (("epilogue", epilogue != "float64"), ("split_k", split is not None)):
+        if given:
+            raise ValueError(f"{name}: has no device path; pass operands in host memory")
     with library.call() as context:
-        return _product(left, right, accumulate, any_operands, epilogue, context)
+        return _product(left, right, accumulate, any_operands, epilogue, None, context)
 
 
-def _product(left, right, accumulate, any_operands, epilogue, context):
+def _split_settings(parts, tile, partition, partials):
+    """Returns the settings of a split, checked one by one."""
+    if parts is None:
+        raise ValueError("split_k: expected a number of parts beside the other settings of a split")
+    parts = _settings.integer(parts, "split_k", 1, 1 << 30)
+    if tile is not None:
+        tile = _settings.integer(tile, "split_tile", 1, 1 << 30)
+    return parts, tile, _settings.text(partition, "split_partition"), format_of(partials)
+
+
+def _split(settings, format_a, format_b):
+    parts, tile, partition, partials = settings
+    if tile is None:
+        tile = _core.split_tile(format_a.spec, format_b.spec)
+    return _core.SplitK(parts, tile, partition, partials.spec)
+
+
+def _warn_of_lost_products(split, inner):
+    lost = split.left_out(inner)
+    if lost:
+        warn(f"split_partition: the last {lost} of {inner} products are not summed, as cuBLASLt does")
+
+
+def _product(left, right, accumulate, any_operands, epilogue, split, context):
     """The product of two operands that _operand returned, as an array of the left one's kind."""
     library, shape_a, format_a, source_a, columns_a = left
     _, shape_b, format_b, source_b, columns_b = right
@@ -81,6 +125,7 @@ def _product(left, right, accumulate, any_operands, epilogue, context):
         any_operands,
         library.shown(out),
         epilogue,
+        split,
         context,
     )
     return out if library is NUMPY else library.give(library.finish(out), None)

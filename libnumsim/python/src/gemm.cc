@@ -10,7 +10,7 @@
 
 #include "libnumsim/python/src/bindings.h"
 #include "libnumsim/python/src/held_matrix.h"
-#include "numsim/gemm/epilogue.h"
+#include "numsim/gemm/split_k.h"
 #include "numsim/stats/product_error.h"
 
 namespace numsim::python {
@@ -84,18 +84,23 @@ void InterruptibleGemm(const GemmOperand& a,
                        const GemmOperand& b,
                        const AccumulationMode& mode,
                        Epilogue store,
+                       const SplitK* split,
                        std::span<float> out) {
+  const auto multiply = [&](const GemmOperand& rows, std::span<float> results) {
+    if (split != nullptr) return Gemm(rows, b, mode, *split, store, results);
+    Gemm(rows, b, mode, store, results);
+  };
   using Clock = std::chrono::steady_clock;
   constexpr double kSeconds = 0.5, kLongProducts = 1 << 28;
   const double products = static_cast<double>(out.size()) * static_cast<double>(a.inner);
   if (a.transposed || products < kLongProducts || mode.kind == AccumulationKind::kLibrary) {
-    return Gemm(a, b, mode, store, out);
+    return multiply(a, out);
   }
   const size_t least = std::lcm(size_t{16}, a.scales.row_group);
   size_t first = 0, count = std::min(least, a.rows);
   while (true) {
     const auto start = Clock::now();
-    Gemm(RowsOf(a, first, count), b, mode, store, out.subspan(first * b.rows, count * b.rows));
+    multiply(RowsOf(a, first, count), out.subspan(first * b.rows, count * b.rows));
     const double seconds = std::chrono::duration<double>(Clock::now() - start).count();
     first += count;
     if (first == a.rows) return;
@@ -106,8 +111,8 @@ void InterruptibleGemm(const GemmOperand& a,
   }
 }
 
-// Writes A B^T, a.rows x b.rows. The formats are those of arrays. An epilogue other than float64 is
-// for the host alone. One call takes both sources: a call per operand took as long as the product.
+// Writes A B^T, a.rows x b.rows. The formats are those of arrays. An epilogue other than float64
+// and a split are for the host alone. One call takes both sources: a call per operand took as long as the product.
 void Multiply(const FormatSpec& format_a,
               const Source& source_a,
               bool transposed_a,
@@ -118,6 +123,7 @@ void Multiply(const FormatSpec& format_a,
               bool any_operands,
               const PlacedOutput& out,
               std::string_view epilogue,
+              const SplitK* split,
               DeviceContext* context) {
   const Place place = PlaceOf(context);
   const GemmOperand a = OfSource(format_a, source_a, transposed_a, place);
@@ -128,7 +134,7 @@ void Multiply(const FormatSpec& format_a,
   const auto product = MatrixAt<float>(place, "matmul", out);
   const ArrayCall call;
   if (context != nullptr) return Gemm(a, b, accumulation, product);
-  InterruptibleGemm(a, b, accumulation, store, product.Span());
+  InterruptibleGemm(a, b, accumulation, store, split, product.Span());
 }
 
 void BindModes(nb::module_& m) {
@@ -146,6 +152,29 @@ void BindModes(nb::module_& m) {
       [](std::string_view text) { return DefinitionText(ParseAccumulationMode(text)); },
       nb::arg("text"));
   m.def("gemm_library", &GemmLibrary);
+}
+
+void BindSplit(nb::module_& m) {
+  nb::class_<SplitK>(m, "SplitK")
+      .def(
+          "__init__",
+          [](SplitK* self,
+             size_t parts,
+             size_t tile,
+             std::string_view partition,
+             const FormatSpec& partials) {
+            new (self) SplitK{parts, tile, ParseSplitPartition(partition), partials};
+          },
+          nb::arg("parts"),
+          nb::arg("tile"),
+          nb::arg("partition"),
+          nb::arg("partials"))
+      .def(
+          "longest",
+          [](const SplitK& self, size_t inner) { return PartOf(self, inner, 0).end; },
+          nb::arg("inner"))
+      .def("left_out", &ProductsLeftOut, nb::arg("inner"));
+  m.def("split_tile", &CublasLtTile, nb::arg("format_a"), nb::arg("format_b"));
 }
 
 void BindProductError(nb::module_& m) {
@@ -174,6 +203,7 @@ void BindProductError(nb::module_& m) {
 
 void BindGemm(nb::module_& m) {
   BindModes(m);
+  BindSplit(m);
   BindProductError(m);
   m.def("gemm",
         &Multiply,
@@ -187,6 +217,7 @@ void BindGemm(nb::module_& m) {
         nb::arg("any_operands"),
         nb::arg("out").noconvert(),
         nb::arg("epilogue"),
+        nb::arg("split") = nb::none(),
         nb::arg("context") = nb::none());
 }
 

@@ -69,10 +69,10 @@ constexpr AccumulationMode kMxf4nvf4 = BlockScaled(35, 64, 16, kUe4m3fn);
 // compared, note.
 // clang-format off
 constexpr AccumulationModeRow kTable[] = {
-    Measured("hopper-fp8-fast", Truncating(13, 32),         kFp8,     4096, "cuBLASLt with fast accumulation (wgmma); not where it splits the inner dimension (seen from 16384)"),
-    Measured("hopper-fp8",      Truncating(13, 32, 128),    kFp8,     4096, "cuBLASLt without fast accumulation: promoted to float32 every 128, as in [DeepGEMM]; not where it splits"),
-    Measured("hopper-bf16",     Truncating(25, 16),         "bf16",   1024, "cuBLASLt; not where it splits the inner dimension (seen from 4096)"),
-    Measured("hopper-fp16",     Truncating(25, 16),         "fp16",   1024, "cuBLASLt; not where it splits the inner dimension (seen from 4096)"),
+    Measured("hopper-fp8-fast", Truncating(13, 32),         kFp8,     7168, "cuBLASLt with fast accumulation (wgmma); for each part where it splits the inner dimension"),
+    Measured("hopper-fp8",      Truncating(13, 32, 128),    kFp8,     11008, "cuBLASLt without fast accumulation: promoted to float32 every 128, as in [DeepGEMM]; for each part where it splits"),
+    Measured("hopper-bf16",     Truncating(25, 16),         "bf16",   8192, "cuBLASLt; for each part where it splits the inner dimension"),
+    Measured("hopper-fp16",     Truncating(25, 16),         "fp16",   8192, "cuBLASLt; for each part where it splits the inner dimension"),
     Measured("hopper-mma-fp8",  BytePairs(),                "e4m3fn", 1024, "mma.sync.m16n8k32, another unit than wgmma; each 32 from zero, C added in float32"),
     Measured("hopper-tf32",     Truncating(25, 8),          "tf32",   256,  "wgmma and mma.sync (probe-device); cuBLAS promotes every 32 (trunc:25,8,32)"),
     Reported("volta-fp16",      Truncating(23, 4),          "fp16",   "mma.sync, float32 result"),
