@@ -1,0 +1,1 @@
+"""Comparisons of numsim's accumulation modes and casts with other projects; see ../check_peers."""
