@@ -38,6 +38,7 @@ void AddInspectCommand(Program& program);
 void AddCastCommand(Program& program);
 void AddDequantizeCommand(Program& program);
 void AddGemmCommand(Program& program);
+void AddExplainCommand(Program& program);
 void AddUpdateCommand(Program& program);
 void AddTrainCommand(Program& program);
 void AddTokenizerCommand(Program& program);

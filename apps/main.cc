@@ -174,6 +174,7 @@ void AddCommands(Program& program) {
   AddCastCommand(program);
   AddDequantizeCommand(program);
   AddGemmCommand(program);
+  AddExplainCommand(program);
   AddUpdateCommand(program);
   AddTrainCommand(program);
   AddTokenizerCommand(program);

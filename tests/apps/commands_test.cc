@@ -206,6 +206,7 @@ TEST_F(Commands, EveryCommandHasHelpWithAnExample) {
                                        "inspect",
                                        "cast",
                                        "gemm",
+                                       "explain",
                                        "update",
                                        "train",
                                        "compare",

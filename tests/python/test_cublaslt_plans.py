@@ -14,6 +14,7 @@ import pytest
 
 TOOLS = Path(__file__).resolve().parents[1] / "tools"
 sys.path.insert(0, str(TOOLS))
+import cublaslt_embedded  # noqa: E402
 import cublaslt_library as library  # noqa: E402
 import cublaslt_plans as study  # noqa: E402
 import cublaslt_products as products  # noqa: E402
@@ -265,6 +266,11 @@ def test_the_splits_of_the_page_are_those_of_the_table():
             assert decoding.split()[0] == str(sum(p[3] > 1 for p in decoders))
             found += 1
     assert found == 14
+
+
+def test_the_table_of_the_library_is_the_published_one():
+    held = TOOLS.parents[1] / "libnumsim" / "numerics" / "numsim" / "gemm" / "internal" / "recorded_splits.inc"
+    assert held.read_text() == "\n".join(cublaslt_embedded.table()) + "\n"
 
 
 def headers():
