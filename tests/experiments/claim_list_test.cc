@@ -92,8 +92,10 @@ TEST(ClaimList, SelectsAScale) {
     }
   }
   EXPECT_EQ(selected, all);
-  EXPECT_EQ(ErrorOf([] { ListClaims("", "toys"); }),
-            "--scale 'toys': did you mean toy? expected one of: mechanism, toy, paper");
+  EXPECT_EQ(
+      ErrorOf([] { ListClaims("", "toys"); }),
+      "--scale 'toys': did you mean toy? expected a number of parameters, such as 80M, or one of: "
+      "mechanism, toy, paper");
 }
 
 }  // namespace

@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include <Eigen/Core>
 #include <bit>
 #include <cmath>
 #include <optional>
@@ -98,7 +99,7 @@ TEST(SplitK, LosesWhatCublasLtLostOnAnH200) {
 
 float RoundedByHand(float x, const FormatSpec& format) {
   if (format == kFp32) return x;
-  if (format == ParseFormat("fp16").spec) return static_cast<float>(static_cast<_Float16>(x));
+  if (format == ParseFormat("fp16").spec) return static_cast<float>(Eigen::half(x));
   const uint32_t bits = std::bit_cast<uint32_t>(x);
   if (std::isnan(x)) return x;
   return std::bit_cast<float>((bits + 0x7FFFu + (bits >> 16 & 1)) & 0xFFFF0000u);

@@ -87,7 +87,7 @@ constexpr AccumulationModeRow kTable[] = {
     Reported("blackwell-fp16",  Truncating(25, 16),         "fp16",   "tcgen05.mma and mma.sync"),
     Reported("blackwell-bf16",  Truncating(25, 16),         "bf16",   "tcgen05.mma and mma.sync"),
     Reported("blackwell-tf32",  Truncating(25, 8),          "tf32",   "tcgen05.mma and mma.sync"),
-    Reported("blackwell-fp8",   Truncating(25, 32),         kFp8,     "tcgen05.mma and mma.sync, no block scales"),
+    Reported("blackwell-fp8",   Truncating(25, 32),         kFp8,     "tcgen05.mma, and mma.sync of RTX Blackwell, no block scales; not mma.sync of B200 (docs/oracle.md)"),
     Reported("mxf8f6f4",        kMxf8f6f4,                  kFp8Fp6Fp4, "tcgen05.mma (B200) and mma.sync (RTX PRO 6000) with block scales; reported for e4m3fn and e5m2, the others by analogy"),
     Reported("mxf4",            kMxf4,                      "e2m1fn", "the same, kind::mxf4, and kind::mxf4nvf4 with scales of e8m0fnu"),
     Reported("mxf4nvf4",        kMxf4nvf4,                  "e2m1fn", "the same, kind::mxf4nvf4 with scales of ue4m3fn: NVFP4"),
