@@ -4,6 +4,7 @@
 
 #include "numsim/config/config.h"
 #include "numsim/config/internal/config_names.h"
+#include "numsim/config/shared/config_table.h"
 #include "tests/support/io_fixture.h"
 
 namespace numsim {
@@ -56,6 +57,7 @@ TEST(ConfigHints, KnowTheNamesOfOtherPrograms) {
       {"optimizer.name", "optimizer.kind"},
       {"train.eval_interval", "train.valid_every"},
       {"save_every", "checkpoint.every"},
+      {"linear.recipe", "recipe"},
   };
   for (const auto& [typed, meant] : cases) {
     EXPECT_EQ(Hint(typed + " = 1"), "did you mean " + meant + "?") << typed;
@@ -90,7 +92,8 @@ TEST(ConfigHints, OfLayersStayWithThem) {
 
 // Each row of the table leads to keys that exist, and no name stands twice or is itself a key.
 TEST(ConfigHints, OtherNamesLeadToKeysAndAreNone) {
-  const std::vector<std::string> keys = AllKeys();
+  std::vector<std::string> keys = AllKeys();
+  keys.emplace_back(kRecipeKey);
   const auto is_key = [&](const std::string& name) {
     return std::find(keys.begin(), keys.end(), name) != keys.end();
   };

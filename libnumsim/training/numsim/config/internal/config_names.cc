@@ -64,6 +64,7 @@ constexpr OtherNames kOtherNames[] = {
     {"train.batch",
      "batch_size bs train_batch_size micro_batch_size global_batch_size "
      "per_device_train_batch_size"},
+    {"recipe", "linear.recipe linear.recipes model.recipe train.recipe recipes"},
     {"train.valid_every",
      "eval_every val_every eval_interval val_interval valid_interval eval_steps val_steps "
      "eval_freq"},
