@@ -14,13 +14,10 @@ import pytest
 
 TOOLS = Path(__file__).resolve().parents[1] / "tools"
 sys.path.insert(0, str(TOOLS))
-import cublaslt_embedded  # noqa: E402
-import cublaslt_library as library  # noqa: E402
 import cublaslt_plans as study  # noqa: E402
-import cublaslt_products as products  # noqa: E402
-import cublaslt_tables as tables  # noqa: E402
-from cublaslt_published import PLAN as PUBLISHED_PLAN  # noqa: E402
-from cublaslt_stand_in import PLANTED  # noqa: E402
+from cublaslt import embedded, library, products, tables  # noqa: E402
+from cublaslt.published import PLAN as PUBLISHED_PLAN  # noqa: E402
+from cublaslt.stand_in import PLANTED  # noqa: E402
 
 FLOATS = tuple(kind for kind in products.KINDS if kind != "int8-int32")
 NAMES = ("algorithms", "plans", "products", "scan", "tails", "replays")
@@ -270,7 +267,7 @@ def test_the_splits_of_the_page_are_those_of_the_table():
 
 def test_the_table_of_the_library_is_the_published_one():
     held = TOOLS.parents[1] / "libnumsim" / "numerics" / "numsim" / "gemm" / "internal" / "recorded_splits.inc"
-    assert held.read_text() == "\n".join(cublaslt_embedded.table()) + "\n"
+    assert held.read_text() == "\n".join(embedded.table()) + "\n"
 
 
 def headers():

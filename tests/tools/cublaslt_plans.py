@@ -11,7 +11,7 @@ Steps, each resumed where it was stopped:
   scan      plans of long sums whose length is no multiple of a k-tile (scan.csv.gz)
   tails     whether the last products of a sum are in it, with the heuristic's splits and with forced ones
             (tails.csv.gz)
-  replay    numsim's accumulation modes, part by part, under hypotheses of cublaslt_products.py (replays.csv.gz)
+  replay    numsim's accumulation modes, part by part, under hypotheses of cublaslt/products.py (replays.csv.gz)
   publish   the folder published: the tables as experiments/published/cuda holds them
   summary   summary.txt, and the same on the standard output
 
@@ -35,13 +35,12 @@ from pathlib import Path
 
 import numpy as np
 
-import cublaslt_products as products
-import cublaslt_published
-from cublaslt_library import FIELD_NAMES, Library, LibraryError
-from cublaslt_products import KINDS, predicted_loss
-from cublaslt_stand_in import StandIn
-from cublaslt_summary import summary
-from cublaslt_tables import CASE, WORKSPACES, Tables
+from cublaslt import products, published
+from cublaslt.library import FIELD_NAMES, Library, LibraryError
+from cublaslt.products import KINDS, predicted_loss
+from cublaslt.stand_in import StandIn
+from cublaslt.summary import summary
+from cublaslt.tables import CASE, WORKSPACES, Tables
 
 SCHEMES = ("COMPUTE_TYPE", "INPLACE", "OUTPUT_TYPE")
 DEVICE_STEPS = ("plans", "products", "scan", "tails")
@@ -466,7 +465,7 @@ def main(arguments=None):
                 elif step == "replay":
                     step_replay(tables, clock, options.jobs)
                 elif step == "publish":
-                    cublaslt_published.write(tables, options.out / "published")
+                    published.write(tables, options.out / "published")
                 print(f"{step}: {time.monotonic() - begin:.1f} s", flush=True)
             except Unfinished as reason:
                 finished = False

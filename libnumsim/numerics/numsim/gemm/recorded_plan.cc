@@ -55,7 +55,7 @@ size_t PlaceInAlphabet(char letter) {
   return static_cast<size_t>(letter - '0') + 52;
 }
 
-// The table that recorded_splits.inc holds; tests/tools/cublaslt_embedded.py describes it.
+// The table that recorded_splits.inc holds; tests/tools/cublaslt/embedded.py describes it.
 std::vector<PlanRow> ReadPlanRows() {
   PlanReader reader(std::string_view(kTable, sizeof kTable - 1));
   std::vector<size_t> numbers;

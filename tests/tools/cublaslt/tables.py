@@ -6,8 +6,8 @@ import os
 import time
 import zlib
 
-from cublaslt_library import FIELD_NAMES
-from cublaslt_products import KINDS
+from cublaslt.library import FIELD_NAMES
+from cublaslt.products import KINDS
 
 WORKSPACES = (1 << 20, 32 << 20)  # of PyTorch 2.7 and of Transformer Engine
 # The key of a replayed product. `forced` is "0", or a number of splits and a reduction scheme.

@@ -2,9 +2,9 @@
 
 from collections import Counter
 
-from cublaslt_library import FIELD_NAMES
-from cublaslt_products import KINDS
-from cublaslt_tables import CASE
+from cublaslt.library import FIELD_NAMES
+from cublaslt.products import KINDS
+from cublaslt.tables import CASE
 
 
 def plan_lines(tables, notes):

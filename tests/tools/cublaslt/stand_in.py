@@ -8,7 +8,7 @@ import warnings
 
 import numpy as np
 
-from cublaslt_library import Plan
+from cublaslt.library import Plan
 
 # Of each kind: partition, products of a k-tile, order, and whether sums of parts are rounded to the result first.
 PLANTED = {
@@ -40,7 +40,7 @@ def part_of_products(rule, tile, inner, splits):
 
 
 class StandIn:
-    """The interface of cublaslt_library.Library."""
+    """The interface of library.Library."""
 
     def __init__(self):
         self.refusals = {}

@@ -4,7 +4,7 @@ cublaslt-plans     M, N, K and the plan of each kind and workspace: the fields o
                    where the heuristic has none, "=" where it is that of the smaller workspace
 cublaslt-products  each replayed product: its plan, elements that differ from PyTorch's and from the replay's, in
                    which accumulation mode, partition and order; of some also the device's results, base64, in
-                   the rows and columns of cublaslt_products.sampled
+                   the rows and columns of products.sampled
 cublaslt-tails     each product with a tail: its splits, the last products that were predicted to be missing, those
                    that were, those that were elsewhere, and those that PyTorch's product misses
 """
@@ -13,9 +13,9 @@ import csv
 import gzip
 import io
 
-from cublaslt_library import FIELD_NAMES
-from cublaslt_products import SAMPLE
-from cublaslt_tables import CASE
+from cublaslt.library import FIELD_NAMES
+from cublaslt.products import SAMPLE
+from cublaslt.tables import CASE
 
 PLAN = ("id", "tile", "split", "reduction", "stages", "custom", "cluster")  # swizzle and inner are 0 everywhere
 TAIL = ("kind", "M", "N", "K", "splits", "origin", "split", "predicted", "missing", "missing-rest", "torch-missing")

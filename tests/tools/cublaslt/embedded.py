@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Writes the splits of experiments/published/cuda as the table that libnumsim holds.
 
-    tests/tools/cublaslt_embedded.py > libnumsim/numerics/numsim/gemm/internal/recorded_splits.inc
+    tests/tools/cublaslt/embedded.py > libnumsim/numerics/numsim/gemm/internal/recorded_splits.inc
 
 One line per M and N, "M N K:CELLS K:CELLS ...", in ascending order. A cell is a character: its place in ALPHABET is
 that of the number of parts in the first line, which lists all numbers; "-" is not recorded. Cells are those of
@@ -15,9 +15,11 @@ import string
 import sys
 from collections import defaultdict
 
-from cublaslt_published import PLAN
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
 
-CUDA = pathlib.Path(__file__).resolve().parents[2] / "experiments" / "published" / "cuda"
+from cublaslt.published import PLAN  # noqa: E402
+
+CUDA = pathlib.Path(__file__).resolve().parents[3] / "experiments" / "published" / "cuda"
 ALPHABET = string.ascii_lowercase + string.ascii_uppercase + string.digits
 COLUMNS = ("e4m3-bf16", "e4m3-fp32", "e4m3-fast-bf16", "e4m3-fast-fp32", "bf16-bf16", "fp16-fp16")
 WORKSPACES = ("1MiB", "32MiB")
@@ -55,7 +57,7 @@ def table():
     for (m, n, k), cells in sorted(found.items()):
         text = "".join(letters[cells.get((kind, workspace))] for kind in COLUMNS for workspace in WORKSPACES)
         lines[m, n].append(f"{k}:{text}")
-    yield "// Written by tests/tools/cublaslt_embedded.py, which says what the lines hold."
+    yield "// Written by tests/tools/cublaslt/embedded.py, which says what the lines hold."
     yield f'"{" ".join(map(str, numbers))}\\n"'
     for (m, n), texts in sorted(lines.items()):
         yield f'"{m} {n} {" ".join(texts)}\\n"'
