@@ -17,12 +17,18 @@ struct RecipeRow {
   std::optional<MlpKind> mlp = {};
 };
 
+constexpr std::string_view kFp8Delayed = "kind=te-hybrid delayed_history=1024";
+// Gaudi's float8, whose E4M3 ends at 240, in windows of one micro-batch.
+constexpr std::string_view kFishman =
+    "kind=e5m2-backward format=ieee-e4m3 gradient_rounding=sr delayed_history=1 "
+    "delayed_algorithm=window";
+
 // Name, meaning with its source, and what it sets.
 // clang-format off
 constexpr RecipeRow kRecipeRows[] = {
     {{"bf16",           "every linear layer in bf16", ""}},
     {{"fp8-delayed",    "[TransformerEngine] DelayedScaling: E4M3, gradients in E5M2, a scale per tensor from the largest of 1024 steps",
-      "kind=te-hybrid delayed_history=1024"}},
+      kFp8Delayed}},
     {{"fp8-current",    "[TransformerEngine] Float8CurrentScaling: the same with the scale of the tensor itself",
       "kind=te-hybrid"}},
     {{"fp8-block",      "[TransformerEngine] Float8BlockScaling: E4M3 with scales per 128 elements and per 128 x 128 weights",
@@ -34,14 +40,13 @@ constexpr RecipeRow kRecipeRows[] = {
     {{"fp8-row-wise",   "[torchao] rowwise_with_gw_hp: E4M3 with scales per row, weight gradients in bf16",
       "kind=row-wise-gw-hp"}},
     {{"fp8-delayed-w3-bf16", "fp8-delayed with the input of the MLP's last layer in bf16: [Fishman] Figure 3",
-      "kind=te-hybrid delayed_history=1024"}, "*.mlp.down"},
+      kFp8Delayed}, "*.mlp.down"},
     {{"fp8-delayed-smooth",  "fp8-delayed with Smooth-SwiGLU per channel: [Fishman] Equation 3",
-      "kind=te-hybrid delayed_history=1024"}, {}, MlpKind::kSmoothSwiglu},
-    // Gaudi's float8, whose E4M3 ends at 240, in windows of one micro-batch.
+      kFp8Delayed}, {}, MlpKind::kSmoothSwiglu},
     {{"fp8-fishman",    "reference code of [Fishman]: E4M3 up to 240, E5M2 copies for the backward pass, stochastic gradients, power-of-two scales of the step before",
-      "kind=e5m2-backward format=ieee-e4m3 gradient_rounding=sr delayed_history=1 delayed_algorithm=window"}},
+      kFishman}},
     {{"fp8-fishman-smooth",  "fp8-fishman with the code's Smooth-SwiGLU, per token",
-      "kind=e5m2-backward format=ieee-e4m3 gradient_rounding=sr delayed_history=1 delayed_algorithm=window"}, {}, MlpKind::kSmoothSwigluToken},
+      kFishman}, {}, MlpKind::kSmoothSwigluToken},
     {{"nvidia-nvfp4",   "[NVFP4]: weights in tiles of 16 x 16, stochastic gradients, random Hadamard transforms of the weight gradient",
       "kind=block format=nvfp4 gradient_rounding=sr hadamard=weight-gradient"}},
     {{"te-nvfp4",       "[TransformerEngine] NVFP4BlockScaling: the same with its scales and its signs",
