@@ -10,6 +10,7 @@
 #include "numsim/base/error.h"
 #include "numsim/formats/format_table.h"
 #include "numsim/random/distributions.h"
+#include "tests/gemm/scaled_by_hand.h"
 
 namespace numsim {
 namespace {
@@ -39,22 +40,6 @@ struct Problem {
   float X(size_t i, size_t k) const { return x[a.transposed ? k * rows + i : i * inner + k]; }
 };
 
-float Scaled(float sum, float a, float b, Epilogue epilogue) {
-  const volatile float left = a, right = b;
-  volatile float first = 0;
-  switch (epilogue) {
-    case Epilogue::kFloat32Product:
-      first = left * right;
-      return sum * first;
-    case Epilogue::kFloat32LeftFirst:
-      first = sum * left;
-      return first * right;
-    default:
-      first = sum * right;
-      return first * left;
-  }
-}
-
 TEST(Epilogue, EqualsALoopOverTheElements) {
   for (const size_t segment : {size_t{0}, size_t{8}}) {
     for (const bool transposed : {false, true}) {
@@ -74,7 +59,7 @@ TEST(Epilogue, EqualsALoopOverTheElements) {
               for (size_t k = s * length; k < (s + 1) * length; ++k) {
                 sum = std::fma(p.X(i, k), p.y[j * p.inner + k], sum);
               }
-              const float t = Scaled(sum, p.a.scales.At(i, s), p.b.scales.At(j, s), epilogue);
+              const float t = ScaledByHand(sum, p.a.scales.At(i, s), p.b.scales.At(j, s), epilogue);
               expected = s == 0 ? t : expected + t;
             }
             ASSERT_EQ(out[i * p.columns + j], expected) << ToString(epilogue) << i << j;
@@ -112,8 +97,8 @@ TEST(Epilogue, CublasLtDependsOnTheNumberOfScales) {
   bool differ = false;
   for (int i = 0; i < 40; ++i) {
     const float value = 1 + static_cast<float>(i) * 0x1.5p-7f;
-    EXPECT_EQ(gemm(value, false), Scaled(value, minus, third, Epilogue::kFloat32Product));
-    EXPECT_EQ(gemm(value, true), Scaled(value, minus, third, Epilogue::kFloat32RightFirst));
+    EXPECT_EQ(gemm(value, false), ScaledByHand(value, minus, third, Epilogue::kFloat32Product));
+    EXPECT_EQ(gemm(value, true), ScaledByHand(value, minus, third, Epilogue::kFloat32RightFirst));
     differ = differ || gemm(value, false) != gemm(value, true);
   }
   EXPECT_TRUE(differ);

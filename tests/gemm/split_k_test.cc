@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "numsim/base/parallel.h"
+#include "tests/gemm/scaled_by_hand.h"
 #include "tests/support/error_of.h"
 #include "tests/support/gemm_problem.h"
 
@@ -103,23 +104,6 @@ float RoundedByHand(float x, const FormatSpec& format) {
   const uint32_t bits = std::bit_cast<uint32_t>(x);
   if (std::isnan(x)) return x;
   return std::bit_cast<float>((bits + 0x7FFFu + (bits >> 16 & 1)) & 0xFFFF0000u);
-}
-
-float ScaledByHand(float sum, float a, float b, Epilogue epilogue) {
-  volatile float first = 0;
-  switch (epilogue) {
-    case Epilogue::kFloat64:
-      return static_cast<float>(static_cast<double>(sum) * (static_cast<double>(a) * b));
-    case Epilogue::kFloat32Product:
-      first = a * b;
-      return sum * first;
-    case Epilogue::kFloat32LeftFirst:
-      first = sum * a;
-      return first * b;
-    default:
-      first = sum * b;
-      return first * a;
-  }
 }
 
 std::vector<float> Expected(const Factor& a,
