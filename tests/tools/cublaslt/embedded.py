@@ -58,6 +58,7 @@ def table():
         text = "".join(letters[cells.get((kind, workspace))] for kind in COLUMNS for workspace in WORKSPACES)
         lines[m, n].append(f"{k}:{text}")
     yield "// Written by tests/tools/cublaslt/embedded.py, which says what the lines hold."
+    yield "// clang-format off"
     yield f'"{" ".join(map(str, numbers))}\\n"'
     for (m, n), texts in sorted(lines.items()):
         yield f'"{m} {n} {" ".join(texts)}\\n"'
