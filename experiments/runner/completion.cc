@@ -282,6 +282,7 @@ void WriteSummary(const Experiment& experiment,
   report.summary =
       SummaryText(experiment, settings, judged, scale, notes, changed ? kChangedClaims : "");
   report.judged = judged;
+  report.scale = scale;
   WriteFileAtomically(directory / kSummaryFile, report.summary);
   report.outputs.emplace_back(kSummaryFile);
 }

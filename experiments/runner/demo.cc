@@ -2,17 +2,20 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <optional>
 
+#include "experiments/runner/published.h"
 #include "experiments/runner/runner.h"
 #include "experiments/runner/settings.h"
 #include "experiments/runner/time_left.h"
+#include "experiments/runner/wrapped_text.h"
 #include "numsim/base/error.h"
 
 namespace numsim::experiments {
 namespace {
 
-constexpr size_t kLineWidth = 100;
+constexpr size_t kClaimsShown = 5;
 
 // One experiment of the demo and its results.
 struct Step {
@@ -72,30 +75,81 @@ void RunStep(Step& step, const DemoOptions& demo, double later, Pace& pace) {
   demo.print(line);
 }
 
-// Returns the claim's name and statement. Statements of related claims may differ only after the
-// point at which the line is cut.
-std::string LabelOf(const ClaimSpec& claim) {
-  return fmt::format("{}{}: {}",
-                     claim.id.substr(claim.id.find('/') + 1),
-                     claim.primary ? "" : " (exploratory)",
-                     claim.statement);
+void PrintLines(size_t indent, const std::string& text, const DemoOptions& demo) {
+  for (const std::string& line : WrappedLines(indent, text)) demo.print(line);
+}
+
+// Returns the claims that the run tests in the order of the study, primary ones first.
+std::vector<const JudgedClaim*> TestedClaims(const RunReport& report) {
+  std::vector<const JudgedClaim*> tested;
+  for (const JudgedClaim& claim : report.judged) {
+    if (claim.result.verdict != Verdict::kNotTested) tested.push_back(&claim);
+  }
+  std::stable_partition(
+      tested.begin(), tested.end(), [](const JudgedClaim* claim) { return claim->spec->primary; });
+  return tested;
+}
+
+std::string WithBasis(std::string_view verdict, const std::string& basis) {
+  return basis.empty() ? std::string(verdict) : fmt::format("{} ({})", verdict, basis);
+}
+
+// Returns the verdict of the largest published run: ", published: supported (toy, 85 M / 66 M tokens;
+// docs/results.md)".
+std::string PublishedText(const ClaimSpec& claim) {
+  const PublishedVerdict published = QuotedVerdict(claim.id);
+  if (published.page.empty()) return "";
+  const std::string size = published.Size();
+  return ", published: " +
+         WithBasis(published.verdict, size + (size.empty() ? "" : "; ") + published.page);
+}
+
+void PrintClaim(const JudgedClaim& claim, const RunScale& scale, const DemoOptions& demo) {
+  const ClaimSpec& spec = *claim.spec;
+  PrintLines(2,
+             fmt::format("{}{}: {}",
+                         spec.id.substr(spec.id.find('/') + 1),
+                         spec.primary ? "" : " (exploratory)",
+                         spec.statement),
+             demo);
+  PrintLines(4,
+             fmt::format("here: {}{}",
+                         WithBasis(ToString(claim.result.verdict), SizeText(ScaleOf(claim, scale))),
+                         PublishedText(spec)),
+             demo);
 }
 
 void PrintVerdicts(const Step& step, const DemoOptions& demo) {
   demo.print("");
-  demo.print(fmt::format("{}: {}", step.experiment.name, step.experiment.title));
-  for (const JudgedClaim& claim : step.report.judged) {
-    if (claim.result.verdict == Verdict::kNotTested) continue;
-    demo.print("  " + ClaimLine(claim.result.verdict, LabelOf(*claim.spec)));
-  }
-  demo.print("  " + (step.out / "summary.txt").string());
+  PrintLines(0, fmt::format("{}: {}", step.experiment.name, step.experiment.title), demo);
+  const auto claims = TestedClaims(step.report);
+  const size_t shown = std::min(claims.size(), kClaimsShown);
+  for (size_t i = 0; i < shown; ++i) PrintClaim(*claims[i], step.report.scale, demo);
+  const std::string more =
+      claims.size() > shown ? fmt::format("{} more claims and all", claims.size() - shown) : "all";
+  demo.print(fmt::format("  {} numbers: {}", more, (step.out / "summary.txt").string()));
 }
 
-void PrintFigures(const Step& step, const DemoOptions& demo) {
+// Returns the first figure of a study, which is the one that its claims are about; "" without figures.
+std::string FirstFigure(const Step& step) {
   for (const std::string& file : step.report.outputs) {
-    if (file.ends_with(".svg")) demo.print("  " + (step.out / file).string());
+    if (file.ends_with(".svg")) return (step.out / file).string();
   }
-  if (!step.report.notice.empty()) demo.print("  " + step.report.notice);
+  return "";
+}
+
+void PrintFigures(const std::vector<Step>& steps, const DemoOptions& demo) {
+  demo.print("");
+  for (const Step& step : steps) {
+    const std::string figure = FirstFigure(step);
+    if (figure.empty()) continue;
+    demo.print("The figure to open first: " + figure);
+    demo.print(fmt::format("All figures, each also as .pdf: {}/*/*.svg", demo.out.string()));
+    break;
+  }
+  for (const Step& step : steps) {
+    if (!step.report.notice.empty()) demo.print(step.report.notice);
+  }
 }
 
 }  // namespace
@@ -112,17 +166,7 @@ void RunDemo(const std::vector<Experiment>& experiments, const DemoOptions& opti
     RunStep(step, options, later, pace);
   }
   for (const Step& step : steps) PrintVerdicts(step, options);
-  options.print("");
-  options.print("figures (each also as .pdf)");
-  for (const Step& step : steps) PrintFigures(step, options);
-}
-
-std::string ClaimLine(Verdict verdict, std::string_view claim) {
-  std::string line = fmt::format("{:<14} {}", ToString(verdict), claim);
-  if (line.size() <= kLineWidth) return line;
-  constexpr std::string_view kCut = " ...";
-  line.resize(line.rfind(' ', kLineWidth - kCut.size()));
-  return line + std::string(kCut);
+  PrintFigures(steps, options);
 }
 
 }  // namespace numsim::experiments

@@ -22,11 +22,9 @@ struct DemoOptions {
 
 // Runs every experiment of `experiments` that has the preset `demo`, one after another. Trials that
 // are already finished in `options.out` are not run again. Prints a line with the time left after
-// each experiment, and at the end the verdict on each claim that was measured and the paths of the
-// figures. Throws Error as Run does, and when no experiment has the preset.
+// each experiment; at the end, per experiment, at most five claims that it tested, in whole sentences, each
+// with the verdict of this run and that of the largest published one; and the figure to open first. Throws
+// Error as Run does, and when no experiment has the preset.
 void RunDemo(const std::vector<Experiment>& experiments, const DemoOptions& options);
-
-// Formats verdict and claim as one line, cut between words to at most 100 characters.
-std::string ClaimLine(Verdict verdict, std::string_view claim);
 
 }  // namespace numsim::experiments

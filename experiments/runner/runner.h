@@ -52,6 +52,7 @@ struct RunReport {
   std::vector<std::string> outputs;  // written files relative to `out`; only when complete
   std::string summary;               // text of summary.txt; only when complete
   std::vector<JudgedClaim> judged;   // the claims; only when complete
+  RunScale scale;                    // what was trained; only when complete
   std::string notice;                // for the user, e.g. that figures need gnuplot; often empty
   size_t next_look = 0;              // Merge: the look that is needed to decide; 0: none
 };

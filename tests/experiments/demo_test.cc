@@ -1,5 +1,6 @@
 #include "experiments/runner/demo.h"
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -8,6 +9,8 @@
 #include <string>
 #include <vector>
 
+#include "experiments/runner/published.h"
+#include "experiments/runner/wrapped_text.h"
 #include "tests/experiments/run_fixture.h"
 #include "tests/support/error_of.h"
 
@@ -61,13 +64,13 @@ TEST_F(Demo, RunsWhatHasThePresetAndShowsVerdictsAndFigures) {
     EXPECT_EQ(ReadSettings(out / "settings.json").settings.seeds, 2);
     EXPECT_EQ(ReadSettings(out / "settings.json").settings.Get("rows"), "1");
     EXPECT_TRUE(HasLine(std::string(name) + ": sums of made-up values"));
-    EXPECT_TRUE(HasLine("  " + (out / "summary.txt").string()));
+    EXPECT_TRUE(HasLine("  all numbers: " + (out / "summary.txt").string()));
   }
-  EXPECT_EQ(
-      std::count(lines_.begin(), lines_.end(), "  exact: holds   positive: Every sum is positive."),
-      2);
+  EXPECT_EQ(std::count(lines_.begin(), lines_.end(), "  positive: Every sum is positive."), 2);
+  EXPECT_EQ(std::count(lines_.begin(), lines_.end(), "    here: exact: holds (mechanism)"), 2);
   const std::filesystem::path figure = Directory("demo") / "b" / "sums.svg";
-  EXPECT_EQ(HasLine("  " + figure.string()), std::filesystem::exists(figure));
+  EXPECT_EQ(HasLine("The figure to open first: " + figure.string()),
+            std::filesystem::exists(figure));
 }
 
 TEST_F(Demo, SaysAfterEachExperimentHowMuchTimeIsLeft) {
@@ -91,29 +94,71 @@ TEST_F(Demo, KeepsTrialsThatAreFinished) {
   ASSERT_EQ(LinesOf("a  ").size(), 1u);
   EXPECT_TRUE(LinesOf("a  ")[0].ends_with(" s, 6 of 6 trials were already finished"))
       << LinesOf("a  ")[0];
-  EXPECT_EQ(LinesOf("  exact: holds").size(), 1u);
+  EXPECT_EQ(LinesOf("    here: exact: holds (mechanism)").size(), 1u);
 }
 
-TEST_F(Demo, ClaimsHaveTheirNamesAndSayWhetherTheyAreExploratory) {
+// An exact claim that holds, with or without being primary.
+ClaimSpec ExactClaim(const std::string& id, bool primary, const std::string& statement) {
+  ClaimSpec claim;
+  claim.id = id;
+  claim.kind = ClaimKind::kExact;
+  claim.primary = primary;
+  claim.statement = statement;
+  claim.evidence = [](const Settings&, const Tables&) { return Evidence{.exact = true}; };
+  return claim;
+}
+
+TEST_F(Demo, PrimaryClaimsComeFirstAndUntestedOnesAreLeftOut) {
+  Experiment experiment = WithDemo("a");
+  experiment.claims = {ExactClaim("a/two", false, "The same words."),
+                       ExactClaim("a/three", true, "Not shown."),
+                       ExactClaim("a/one", true, "The same words.")};
+  experiment.claims[1].evidence = [](const Settings&, const Tables&) {
+    return NotTestedBecause("made up");
+  };
+  RunDemo({experiment}, Options());
+  const auto first = std::find(lines_.begin(), lines_.end(), "  one: The same words.");
+  ASSERT_GE(lines_.end() - first, 4);
+  EXPECT_EQ(first[1], "    here: exact: holds (mechanism)");
+  EXPECT_EQ(first[2], "  two (exploratory): The same words.");
+  EXPECT_EQ(first[3], "    here: exact: holds (mechanism)");
+  EXPECT_TRUE(LinesOf("  three").empty());
+}
+
+TEST_F(Demo, ShowsAtMostFiveClaimsInWholeSentences) {
+  std::string statement;
+  while (statement.size() < 300) statement += "word ";
+  statement += "end.";
   Experiment experiment = WithDemo("a");
   experiment.claims.clear();
-  ClaimSpec claim;
-  claim.kind = ClaimKind::kExact;
-  claim.statement = "The same words.";
-  claim.evidence = [](const Settings&, const Tables&) { return Evidence{.exact = true}; };
-  for (const bool primary : {true, false}) {
-    claim.id = primary ? "a/one" : "a/two";
-    claim.primary = primary;
-    experiment.claims.push_back(claim);
+  for (int i = 0; i < 7; ++i) {
+    experiment.claims.push_back(ExactClaim(fmt::format("a/claim-{}", i), true, statement));
   }
-  claim.id = "a/three";
-  claim.evidence = [](const Settings&, const Tables&) { return NotTestedBecause("made up"); };
-  experiment.claims.push_back(claim);
   RunDemo({experiment}, Options());
-  EXPECT_EQ(LinesOf("  exact"),
-            (std::vector<std::string>{"  exact: holds   one: The same words.",
-                                      "  exact: holds   two (exploratory): The same words."}));
-  EXPECT_TRUE(LinesOf("  not tested").empty());
+  EXPECT_EQ(LinesOf("  claim-").size(), 5u);
+  EXPECT_EQ(std::count_if(lines_.begin(),
+                          lines_.end(),
+                          [](const std::string& line) { return line.ends_with(" end."); }),
+            5);
+  for (const std::string& line : LinesOf("  word")) EXPECT_LE(line.size(), 88u);
+  EXPECT_EQ(LinesOf("  2 more claims and all numbers: ").size(), 1u);
+}
+
+// The claim is one of the library's, whose published verdict stands beside the one of this run.
+TEST_F(Demo, ShowsThePublishedVerdictWithItsScaleAndPage) {
+  const PublishedVerdict published = QuotedVerdict("moment-formats/v-e4m3-fails");
+  ASSERT_FALSE(published.page.empty());
+  Experiment experiment = WithDemo("moment-formats");
+  experiment.claims = {ExactClaim("moment-formats/v-e4m3-fails", true, "Made up.")};
+  RunDemo({experiment}, Options());
+  std::string text;
+  for (const std::string& line : lines_)
+    text += line.substr(std::min<size_t>(4, line.size())) + " ";
+  EXPECT_THAT(text,
+              HasSubstr(fmt::format("here: exact: holds (mechanism), published: {} ({}; {})",
+                                    published.verdict,
+                                    published.Size(),
+                                    published.page)));
 }
 
 TEST_F(Demo, ShowsNoProgressUnlessAsked) {
@@ -159,14 +204,22 @@ TEST(QuickPresets, HaveATime) {
   }
 }
 
-TEST(ClaimLine, IsCutAtAWord) {
-  EXPECT_EQ(ClaimLine(Verdict::kContradicted, "A claim."), "contradicted   A claim.");
+TEST(WrappedLines, BreakAtBlanksAndKeepAllWords) {
+  EXPECT_EQ(WrappedLines(2, "A claim."), std::vector<std::string>{"  A claim."});
   std::string words;
-  while (words.size() < 200) words += "word ";
-  const std::string line = ClaimLine(Verdict::kSupported, words);
-  EXPECT_LE(line.size(), 100u);
-  EXPECT_TRUE(line.starts_with("supported      word word ")) << line;
-  EXPECT_TRUE(line.ends_with(" word ...")) << line;
+  for (int i = 0; i < 60; ++i) words += fmt::format("word{} ", i);
+  std::string joined;
+  const auto lines = WrappedLines(3, words);
+  for (const std::string& line : lines) {
+    EXPECT_LE(line.size(), 88u);
+    EXPECT_TRUE(line.starts_with("   word")) << line;
+    joined += line.substr(3) + " ";
+  }
+  EXPECT_GT(lines.size(), 4u);
+  EXPECT_EQ(joined, words);
+  const std::string path(100, 'p');
+  EXPECT_EQ(WrappedLines(2, "a " + path + " b"),
+            (std::vector<std::string>{"  a", "  " + path, "  b"}));
 }
 
 }  // namespace
