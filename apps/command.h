@@ -32,6 +32,7 @@ void AddTuneCommand(Program& program);
 void AddMergeCommand(Program& program);
 void AddSweepCommand(Program& program);
 void AddPlotCommand(Program& program);
+void AddTableCommand(Program& program);
 void AddDemoCommand(Program& program);
 void AddFormatsCommand(Program& program);
 void AddInspectCommand(Program& program);

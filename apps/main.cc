@@ -168,6 +168,7 @@ void AddCommands(Program& program) {
   AddMergeCommand(program);
   AddSweepCommand(program);
   AddPlotCommand(program);
+  AddTableCommand(program);
   AddDemoCommand(program);
   AddFormatsCommand(program);
   AddInspectCommand(program);

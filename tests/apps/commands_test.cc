@@ -201,6 +201,7 @@ TEST_F(Commands, EveryCommandHasHelpWithAnExample) {
                                        "run",
                                        "merge",
                                        "plot",
+                                       "table",
                                        "demo",
                                        "formats",
                                        "inspect",
@@ -331,6 +332,25 @@ TEST_F(Commands, PlotDrawsAgainFromTheCsv) {
   std::filesystem::remove(Path("result") / "summary.txt");
   Output("plot result");
   EXPECT_EQ(Bytes(Path("result") / "summary.txt"), summary);
+}
+
+TEST_F(Commands, TableShowsVerdictsAndMeansOrSaysWhatIsThere) {
+  Output(std::string(kRun) + "--out result");
+  EXPECT_THAT(Output("table result"), HasSubstr("\\begin{tabular}{llrlrllll}\n"));
+  EXPECT_THAT(Output("table result --style markdown"), HasSubstr("| claim | contrast |"));
+  Output("table result --style csv --out table.csv");
+  EXPECT_THAT(Bytes(Path("table.csv")), ::testing::StartsWith("claim,contrast,estimate,low,high,"));
+  const std::string condition = "table result --table fidelity --rows rule --values lr --where k";
+  const std::vector<std::pair<std::string, std::string>> wrong = {
+      {"table result --table fidelity", "--rows and --values are missing"},
+      {"table result --table fidelty --rows k --values k", "did you mean fidelity?"},
+      {"table nowhere", "nowhere: is no directory"},
+      {condition, "--where k: expected COLUMN=VALUE"}};
+  for (const auto& [words, message] : wrong) {
+    const Outcome outcome = Numsim(words);
+    EXPECT_EQ(outcome.exit_code, 2) << words;
+    EXPECT_THAT(outcome.err, HasSubstr(message));
+  }
 }
 
 }  // namespace
