@@ -376,7 +376,10 @@ void AddPlotCommand(Program& program) {
   CLI::App* sub = program.app.add_subcommand(
       "plot",
       "Redraw the figures and rewrite the summary of a result directory from its CSV files");
-  sub->add_option("RESULT_DIR", options->directory, "Result directory of a completed `numsim run`")
+  sub->add_option("RESULT_DIR",
+                  options->directory,
+                  "Result directory of a completed `numsim run`; with --out also one of "
+                  "experiments/published")
       ->required();
   sub->add_option("--out",
                   options->out,

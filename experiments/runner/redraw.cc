@@ -28,6 +28,22 @@ void RequireComplete(const fs::path& directory) {
   }
 }
 
+// Reads a table. Throws Error unless it has the columns of today.
+Table ReadColumnsOf(const TableSpec& spec, const fs::path& path) {
+  Table table = ReadCsv(path);
+  const auto same = [](const std::string& found, const Column& column) {
+    return found == column.name;
+  };
+  if (!std::equal(table.columns.begin(),
+                  table.columns.end(),
+                  spec.columns.begin(),
+                  spec.columns.end(),
+                  same)) {
+    throw Error::Format("{}: has the columns of another version of numsim", path.string());
+  }
+  return table;
+}
+
 // Reads the CSV file of one table. Throws Error unless the file is as the run wrote it.
 Table ReadTable(const TableSpec& spec,
                 const std::vector<OutputFile>& listed,
@@ -43,18 +59,7 @@ Table ReadTable(const TableSpec& spec,
                         (directory / kManifestFile).string(),
                         name);
   }
-  Table table = ReadCsv(path);
-  const auto same = [](const std::string& found, const Column& column) {
-    return found == column.name;
-  };
-  if (!std::equal(table.columns.begin(),
-                  table.columns.end(),
-                  spec.columns.begin(),
-                  spec.columns.end(),
-                  same)) {
-    throw Error::Format("{}: has the columns of another version of numsim", path.string());
-  }
-  return table;
+  return ReadColumnsOf(spec, path);
 }
 
 // Returns true for an experiment that may have been corrected since the results were written.
@@ -167,9 +172,44 @@ void WriteDerived(const Experiment& experiment,
   }
 }
 
+// Returns true for a folder of experiments/published: settings and some of the tables, without a manifest.
+bool IsPublished(const Experiment& experiment, const fs::path& directory) {
+  if (!Exists(directory / kSettingsFile) || Exists(directory / kManifestFile)) return false;
+  return std::any_of(
+      experiment.tables.begin(), experiment.tables.end(), [&](const TableSpec& spec) {
+        return HasCsv(directory / (spec.name + ".csv"));
+      });
+}
+
+// Draws the figures of published results. Tables that are not published count as not given: figures of them
+// have no data and are left out.
+RunReport DrawPublished(const Experiment& experiment,
+                        const fs::path& directory,
+                        const Drawing& drawing) {
+  StoredSettings stored = ReadSettingsOf(experiment, directory / kSettingsFile);
+  Tables tables;
+  for (const TableSpec& spec : experiment.tables) {
+    tables[spec.name].columns = ColumnNames(spec);
+    const fs::path path = directory / (spec.name + ".csv");
+    if (HasCsv(path)) {
+      tables[spec.name] = ReadColumnsOf(spec, path);
+      if (stored.former_names) ReplaceFormerNames(experiment, tables[spec.name]);
+    } else {
+      tables.not_given.insert(spec.name);
+    }
+  }
+  RunReport report;
+  MakeDirectory(drawing.out);
+  WriteFigures(experiment, stored.settings, tables, drawing, drawing.out, report);
+  return report;
+}
+
 }  // namespace
 
 RunReport Redraw(const Experiment& experiment, const fs::path& directory, const Drawing& drawing) {
+  if (!drawing.out.empty() && IsPublished(experiment, directory)) {
+    return DrawPublished(experiment, directory, drawing);
+  }
   RequireComplete(directory);
   StoredSettings stored = ReadSettingsOf(experiment, directory / kSettingsFile);
   // Results may be archived without their journals; then no run can be using the directory.
@@ -200,7 +240,7 @@ RunReport Redraw(const Experiment& experiment, const fs::path& directory, const 
 }
 
 RunReport Redraw(const fs::path& directory, const Drawing& drawing) {
-  RequireComplete(directory);
+  if (drawing.out.empty() || !Exists(directory / kSettingsFile)) RequireComplete(directory);
   const std::string name = ReadSettings(directory / kSettingsFile).experiment;
   const Experiment* experiment = FindExperiment(name);
   if (experiment == nullptr) {

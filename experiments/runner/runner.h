@@ -113,7 +113,8 @@ RunReport JudgeRows(const Experiment& experiment,
 struct Drawing {
   FigureStyle style = {};
   std::vector<std::string> figures = {};  // their names; empty: all
-  // If not empty, the figures are written here, nothing else is, and the results stay as they are.
+  // If not empty, the figures are written here, nothing else is, and the results stay as they are. Then
+  // they may also be those of experiments/published, which has no manifests and not all tables.
   std::filesystem::path out = {};
 };
 

@@ -209,6 +209,27 @@ TEST_F(CompletionTest, RedrawOfAnUnfinishedRunIsAnError) {
             out.string() + ": expected the finished results of numsim run, found no manifest.json");
 }
 
+// As experiments/published has them: settings and tables alone.
+TEST_F(CompletionTest, PublishedResultsAreDrawnIntoAnotherFolder) {
+  const fs::path out = Directory("out");
+  const fs::path published = Directory("published"), paper = Directory("paper");
+  Run(WithFigure(), Options(out));
+  fs::create_directory(published);
+  fs::copy(out / "settings.json", published);
+  const Drawing drawing{.out = paper};
+  EXPECT_EQ(
+      ErrorOf([&] { Redraw(WithFigure(), published, drawing); }),
+      published.string() + ": expected the finished results of numsim run, found no manifest.json");
+  fs::copy(out / "sums.csv", published);
+  const RunReport report = Redraw(WithFigure(), published, drawing);
+  EXPECT_EQ(Bytes(paper / "sums.gp"), Bytes(out / "sums.gp"));
+  EXPECT_FALSE(report.outputs.empty());
+  EXPECT_THAT(ErrorOf([&] { Redraw(WithFigure(), published); }), HasSubstr("no manifest.json"));
+  std::ofstream(published / "sums.csv") << "other\n1\n";
+  EXPECT_THAT(ErrorOf([&] { Redraw(WithFigure(), published, drawing); }),
+              HasSubstr("has the columns of another version of numsim"));
+}
+
 TEST_F(CompletionTest, RedrawOfChangedTablesIsAnErrorNamingTheFile) {
   const fs::path out = Directory("out");
   Run(MadeUpExperiment(), Options(out));
