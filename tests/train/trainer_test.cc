@@ -100,43 +100,6 @@ TEST(Trainer, AStepIsWhatItsPartsMakeOfTheBatch) {
   ExpectStepsOfTheParts(config);
 }
 
-// Four parts: their gradients are added in order in float32, each divided by four.
-TEST(Trainer, PartsOfABatchAddTheirGradientsInOrder) {
-  TrainConfig config = TinyConfig();
-  config.train.accumulate = 4;
-  const std::shared_ptr<const DataSource> data = OpenShared(config.data);
-  Trainer trainer(config, data);
-  const auto model = MakeModel<float>(trainer.config().model, config.linear, config.train.seed);
-  std::vector<std::vector<float>> sums(model->parameters().size());
-  Batch batch;
-  double loss = 0;
-  for (uint64_t part = 0; part < 4; ++part) {
-    Pass<float> pass;
-    pass.seed = config.train.seed;
-    pass.step = part;
-    pass.loss_scale = 0.25;
-    data->TrainBatch(DeriveSeed(config.train.seed, RandomPurpose::kShuffle), part, 1, 16, batch);
-    loss += model->Forward(pass, batch).Mean() / 4;
-    model->Backward(pass);
-    size_t i = 0;
-    for (const Parameter<float>& parameter : model->parameters()) {
-      const std::span<const float> gradient = parameter.gradient.View().Span();
-      std::vector<float>& sum = sums[i++];
-      sum.resize(gradient.size());
-      for (size_t k = 0; k < sum.size(); ++k) {
-        sum[k] = part == 0 ? gradient[k] : sum[k] + gradient[k];
-      }
-    }
-  }
-  trainer.Step();
-  EXPECT_NEAR(trainer.last_loss(), loss, 1e-12);
-  size_t i = 0;
-  for (const Parameter<float>& parameter : trainer.model().parameters()) {
-    const std::span<const float> gradient = parameter.gradient.View().Span();
-    EXPECT_EQ(std::vector<float>(gradient.begin(), gradient.end()), sums[i++]) << parameter.name;
-  }
-}
-
 // The same examples in one part and in two: equal except for rounding.
 TEST(Trainer, PartsOfABatchMakeTheStepOfTheWhole) {
   TrainConfig config = TinyConfig();
@@ -154,6 +117,55 @@ TEST(Trainer, PartsOfABatchMakeTheStepOfTheWhole) {
   config.train.accumulate = 3;
   EXPECT_EQ(ErrorOf([&] { CheckTrainConfig(config); }),
             "train.accumulate: 3 does not divide train.batch = 4");
+}
+
+// The maxima of the parts of a step, by hand: layers of two models with the same weights.
+TEST(Trainer, DelayedScalesRecordEveryPartAndAreUpdatedOncePerStep) {
+  TrainConfig config = StatefulConfig();
+  config.storage = {};
+  config.train.accumulate = 4;
+  config.optimizer.weights = ParseFormat("fp32");
+  config.optimizer.update = {};
+  const std::shared_ptr<const DataSource> data = OpenShared(config.data);
+  Trainer trainer(config, data);
+  // In the first step all scales are 1: those of the parts before do not matter, and each part of its
+  // own records its maxima in a fresh model.
+  std::map<std::string, std::vector<float>> largest;  // by layer: those of X, W and G
+  const size_t history = config.linear.all.delayed->history;
+  for (uint64_t part = 0; part < 4; ++part) {
+    const auto model = MakeModel<float>(trainer.config().model, config.linear, config.train.seed);
+    Batch batch;
+    Pass<float> pass;
+    pass.seed = config.train.seed;
+    pass.step = part;
+    pass.loss_scale = trainer.optimizer().LossScale() / 4;
+    pass.updates_scales = false;
+    data->TrainBatch(DeriveSeed(config.train.seed, RandomPurpose::kShuffle), part, 1, 16, batch);
+    model->Forward(pass, batch);
+    model->Backward(pass);
+    for (const NamedState& state : model->SaveState()) {
+      std::vector<float>& found = largest[state.name];
+      found.resize(3);
+      for (size_t tensor = 0; tensor < 3; ++tensor) {
+        const size_t at = tensor * (1 + history);
+        EXPECT_EQ(state.values[at], 1) << "a scale was updated";
+        found[tensor] = std::max(found[tensor], state.values[at + 1]);
+      }
+    }
+  }
+  trainer.Step();
+  for (const NamedState& state : trainer.model().SaveState()) {
+    for (size_t tensor = 0; tensor < 3; ++tensor) {
+      const size_t at = tensor * (1 + history);
+      const float* const history_of = &state.values[at + 1];
+      EXPECT_EQ(history_of[0], 0) << "a maximum is left over";
+      EXPECT_EQ(history_of[history - 1], largest.at(state.name)[tensor]) << state.name;
+      EXPECT_EQ(std::count(history_of, history_of + history, 0.0f),
+                static_cast<std::ptrdiff_t>(history - 1))
+          << "one maximum per step";
+      EXPECT_NE(state.values[at], 1);
+    }
+  }
 }
 
 TEST(Trainer, LastUpdateIsThatOfTheLastStepThatWasAskedFor) {
@@ -542,6 +554,37 @@ TEST(Trainer, ALossThatIsNotFiniteEndsTheTraining) {
   EXPECT_EQ(table.Text(2, "rms"), "nan");
   EXPECT_EQ(table.Text(2, "rms_tensor"), "");
   EXPECT_TRUE(std::isnan(trainer.last_validation()->Mean()));
+}
+
+// The backward pass after such a loss runs, and leaves nothing but maxima for delayed scales: the
+// weights and moments of the checkpoint are those before the step, and no table has its gradients.
+TEST(Trainer, GradientsOfALossThatIsNotFiniteAreNotUsed) {
+  for (const size_t parts : {1, 2}) {
+    TrainConfig config = StatefulConfig();
+    config.train.accumulate = parts;
+    config.telemetry.tensors_every = 1;
+    Trainer trainer(config, OpenShared(config.data));
+    StepUntil(trainer, 3);
+    Plant(trainer, std::nanf(""));
+    const auto before = TensorBytes(trainer.Save());
+    EXPECT_EQ(trainer.Step(), TrainStatus::kDiverged);
+    size_t scales = 0;
+    for (const auto& [name, bytes] : TensorBytes(trainer.Save())) {
+      const bool same = bytes == before.at(name);
+      if (name.starts_with("scaling/")) scales += !same;
+      EXPECT_TRUE(same || name.starts_with("scaling/")) << name;
+    }
+    EXPECT_GT(scales, 0u);
+    const std::span<const float> gradient =
+        trainer.model().parameters().Find("head.weight")->gradient.View().Span();
+    EXPECT_TRUE(
+        std::any_of(gradient.begin(), gradient.end(), [](float x) { return std::isnan(x); }));
+    const Table& tensors = trainer.telemetry().Of("tensors");
+    for (size_t row = 0; row < tensors.rows.size(); ++row) {
+      EXPECT_TRUE(tensors.Text(row, "step") != "3" || tensors.Text(row, "role") == "activation");
+    }
+    EXPECT_EQ(Steps(trainer, "optimizer").back(), "2");
+  }
 }
 
 TEST(Trainer, ALossThatIsNotFiniteDeviatesInfinitely) {

@@ -318,7 +318,8 @@ class HeldLinear {
                    const PlacedOutput& y,
                    uint64_t seed,
                    uint64_t stream,
-                   std::optional<nb::list> observed) {
+                   std::optional<nb::list> observed,
+                   bool updates_scales) {
     const Place place = linear_.place();
     Run(observed, [&](LinearObserver* observer) {
       LinearSaved saved;
@@ -329,7 +330,9 @@ class HeldLinear {
                       saved,
                       {seed, stream},
                       observer,
-                      /*x_stays=*/true);
+                      /*x_stays=*/true,
+                      {},
+                      updates_scales);
     });
   }
   void BackwardLent(const LentCall& lent,
@@ -338,7 +341,8 @@ class HeldLinear {
                     const std::optional<PlacedOutput>& dw,
                     uint64_t seed,
                     uint64_t stream,
-                    std::optional<nb::list> observed) {
+                    std::optional<nb::list> observed,
+                    bool updates_scales) {
     const Place place = linear_.place();
     const auto result = [&](const std::optional<PlacedOutput>& array) {
       return array.has_value() ? FloatsAt(place, "linear", *array) : FloatSpan();
@@ -352,7 +356,8 @@ class HeldLinear {
                        result(dx),
                        result(dw),
                        {seed, stream},
-                       observer);
+                       observer,
+                       updates_scales);
     });
   }
 
@@ -501,7 +506,8 @@ void BindLinear(nb::module_& m) {
            nb::arg("y").noconvert(),
            nb::arg("seed"),
            nb::arg("stream"),
-           nb::arg("observed") = nb::none())
+           nb::arg("observed") = nb::none(),
+           nb::arg("updates_scales") = true)
       .def("backward_lent",
            &HeldLinear::BackwardLent,
            nb::arg("lent"),
@@ -510,7 +516,8 @@ void BindLinear(nb::module_& m) {
            nb::arg("dw").noconvert().none(),
            nb::arg("seed"),
            nb::arg("stream"),
-           nb::arg("observed") = nb::none())
+           nb::arg("observed") = nb::none(),
+           nb::arg("updates_scales") = true)
       .def("save", &HeldLinear::Save)
       .def("restore", &HeldLinear::Restore, nb::arg("state"));
 }

@@ -225,7 +225,8 @@ void Linear::Forward(ConstFloatSpan x,
                      RandomStream random,
                      LinearObserver* observer,
                      bool x_stays,
-                     std::span<const float> channels) {
+                     std::span<const float> channels,
+                     bool updates_scales) {
   const LinearShape shape{x.rows, x.cols, w.rows};
   CheckMatrix("x", x, shape.tokens, shape.in, place_);
   CheckMatrix("w", w, shape.out, shape.in, place_);
@@ -247,7 +248,7 @@ void Linear::Forward(ConstFloatSpan x,
   PrepareSaved(PlanSaved(recipe_, x, w, x_stays), x, saved);
   saved.channels.assign(channels.begin(), channels.end());
   call.Forward(x, w, y, saved);
-  delayed_.UpdateForward();
+  if (updates_scales) delayed_.UpdateForward();
 }
 
 void Linear::Backward(ConstFloatSpan g,
@@ -256,7 +257,8 @@ void Linear::Backward(ConstFloatSpan g,
                       FloatSpan dx,
                       FloatSpan dw,
                       RandomStream random,
-                      LinearObserver* observer) {
+                      LinearObserver* observer,
+                      bool updates_scales) {
   const LinearShape& shape = saved.shape;
   CheckMatrix("g", g, shape.tokens, shape.out, place_);
   const size_t saved_count = saved.keeps_codes ? 2 : 1;
@@ -282,7 +284,7 @@ void Linear::Backward(ConstFloatSpan g,
   if (dw.data != nullptr && !saved.channels.empty()) {
     ScaleColumns(saved.channels, {static_cast<float*>(dw.data), dw.Elements()});
   }
-  delayed_.UpdateBackward();
+  if (updates_scales) delayed_.UpdateBackward();
 }
 
 std::vector<float> Linear::SaveState() const { return delayed_.Save(); }

@@ -129,7 +129,8 @@ class Linear {
   void CheckShape(LinearShape shape) const;
 
   // Computes y = x w^T and fills `saved` for Backward. With delayed scaling, updates the scales of
-  // the forward operands at the end. If `x_stays`, the caller leaves x unchanged until Backward; an
+  // the forward operands at the end, unless `updates_scales` is false: then the call only records
+  // maxima, for a batch that comes in parts. If `x_stays`, the caller leaves x unchanged until Backward; an
   // x that is saved in fp32 is then not copied. Random bits: operand o (0 to 5, in the order of
   // LinearOperand) uses stream 8 * random.stream + o at the index of the element in the tensor as
   // it is passed, or of the block under the scale rule ms-eden; signs of Hadamard transforms are
@@ -152,12 +153,13 @@ class Linear {
                RandomStream random = {},
                LinearObserver* observer = nullptr,
                bool x_stays = false,
-               std::span<const float> channels = {});
+               std::span<const float> channels = {},
+               bool updates_scales = true);
 
   // Computes dx = g w and dw = g^T x from the gradient g (tokens x out) of y. A dx or dw without
   // data is not computed. `w` must be that of Forward; it is not read under
   // LinearSaves::kQuantized, nor for dw. With delayed scaling, updates at the end the scales of G
-  // and of what else was quantised. Requires `saved` as a Forward with this recipe left it, and
+  // and of what else was quantised, if `updates_scales`. Requires `saved` as a Forward with this recipe left it, and
   // matrices of its shape as Forward does.
   void Backward(ConstFloatSpan g,
                 ConstFloatSpan w,
@@ -165,7 +167,8 @@ class Linear {
                 FloatSpan dx,
                 FloatSpan dw,
                 RandomStream random = {},
-                LinearObserver* observer = nullptr);
+                LinearObserver* observer = nullptr,
+                bool updates_scales = true);
 
   // SaveState returns the state of delayed scaling: X, W and G one after another, then W and X of
   // the backward GEMMs if they are quantised anew, or nothing without delayed scaling. RestoreState

@@ -20,6 +20,8 @@ class Gemms:
     state        int64 on the host: [number of this object, forward passes in training mode]. The
                  operators take it as an argument that they change, so that compiled code keeps
                  the order of passes
+    updates_scales  whether passes in training mode update delayed scales. Of a batch in parts all but
+                 the last record their maxima only, so that a step has one update
     watcher      of the next forward pass and its backward pass, or None: it is told what they
                  quantise, `forward(operands)` and `backward(operands, weight gradient or None)`
     """
@@ -36,6 +38,7 @@ class Gemms:
         self._context = None  # of the device where the layer is; None on the host
         self._core = _core.Linear(self.recipe._core)
         self._watchers = {}  # {step: watcher of its backward pass}
+        self.updates_scales = True
         self.state = _operators.new_state(self, steps)
         self.key = _operators.key_of(self.recipe)
 
@@ -91,7 +94,8 @@ class Gemms:
         memory = _operators.room_to_save(self.key, x, w)
         operands = None if watcher is None else []
         lent = _lent(x_matrix, x_matrix.shape[0], x_matrix, w_matrix, memory)
-        self._core.forward_lent(lent, _shown(y), *self._random(step), operands)
+        updates = self.updates_scales
+        self._core.forward_lent(lent, _shown(y), *self._random(step), operands, updates)
         if watcher is not None:
             watcher.forward(operands)
         self._keep_watcher(step, watcher)
@@ -111,7 +115,8 @@ class Gemms:
         operands = None if watcher is None else []
         lent = _lent(None if x is None else _matrix(x), tokens, g_matrix, w_matrix, memory)
         results = [None if r is None else _shown(r) for r in (dx, dw)]
-        self._core.backward_lent(lent, _shown(g_matrix), *results, *self._random(step), operands)
+        random, updates = self._random(step), self.updates_scales
+        self._core.backward_lent(lent, _shown(g_matrix), *results, *random, operands, updates)
         if watcher is not None:
             watcher.backward(operands, None if dw is None else dw.float().cpu().numpy())
         if needs_x:

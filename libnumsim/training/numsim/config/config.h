@@ -91,7 +91,8 @@ struct LoopConfig {
   uint64_t steps = 1000;
   size_t batch = 16;  // examples per step
   // Number of parts into which the batch of a step is divided. They are computed one after the other;
-  // their gradients, each divided by the number of parts, are added in float32 in this order.
+  // their gradients, each divided by the number of parts, are added in float32 as a balanced tree
+  // (train/internal/gradient_tree.h).
   size_t accumulate = 1;
   uint64_t valid_every = 100;  // steps between validations; 0: only at the end
   size_t valid_batches = 8;    // largest number of batches per validation; 0: all

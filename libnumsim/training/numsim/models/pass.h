@@ -48,6 +48,9 @@ struct Pass {
   double loss_scale = 1;  // factor of all gradients of a backward pass
   bool gradients = true;  // whether Backward follows Forward, under the same loss_scale
   bool training = false;  // whether patches are dropped (ModelConfig::patch_dropout)
+  // Whether delayed scales are updated at the end of the pass. Of a batch in parts, each part records
+  // its maxima, and the last one updates the scales.
+  bool updates_scales = true;
   PassObserver<T>* observer = nullptr;
   StepProfile* profile = nullptr;  // receives the time spent in each phase
 

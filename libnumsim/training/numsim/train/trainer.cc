@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <chrono>
 #include <cmath>
-#include <functional>
 #include <limits>
 #include <map>
 #include <utility>
@@ -145,14 +144,22 @@ PassObserver<float>* Trainer::Parts::Observe(size_t part, bool measures) {
   measures = measures && is_last;
   const bool measures_what_if = is_last && IsDue(course.step, config.what_if.every);
   observer.Begin(course.step, measures ? &telemetry : nullptr, &profile, guest);
-  what_if->Begin(
-      course.step, course.step * parts + part, measures_what_if ? &telemetry : nullptr, &profile);
+  what_if->Begin(course.step,
+                 course.step * parts + part,
+                 measures_what_if ? &telemetry : nullptr,
+                 &profile,
+                 is_last);
   if (what_if->IsNeeded(measures_what_if)) return &*what_if;
   const bool watched = measures || guest != nullptr || observer.ChangesTensors();
   return watched ? &observer : nullptr;
 }
 
-bool Trainer::Parts::PassOfPart(size_t part, bool measures, LossSum& loss) {
+PassObserver<float>* Trainer::Parts::ObserveUnused() {
+  observer.Begin(course.step, nullptr, &profile);
+  return observer.ChangesTensors() ? &observer : nullptr;
+}
+
+void Trainer::Parts::PassOfPart(size_t part, bool measures, LossSum& loss) {
   {
     const TimedPart timed(&profile, StepPhase::kData);
     MakeBatch(part, batch);
@@ -164,30 +171,16 @@ bool Trainer::Parts::PassOfPart(size_t part, bool measures, LossSum& loss) {
   pass.loss_scale =
       config.stress.LossFactor(course.step) * optimizer->LossScale() / static_cast<double>(parts);
   pass.training = true;
+  pass.updates_scales = part + 1 == parts;
   pass.observer = Observe(part, measures);
   pass.profile = &profile;
   const LossSum of_part = model->Forward(pass, batch);
   loss.sum += of_part.sum;
   loss.counted += of_part.counted;
-  if (!std::isfinite(of_part.Mean())) return false;
+  // The passes of a step do not depend on its loss, so that a device need not wait for it.
+  if (!std::isfinite(loss.Mean())) pass.observer = ObserveUnused();
   model->Backward(pass);
-  if (parts > 1) AddGradients(part);
-  return true;
-}
-
-void Trainer::Parts::AddGradients(size_t part) {
-  gradients.resize(model->parameters().size());
-  size_t i = 0;
-  for (Parameter<float>& parameter : model->parameters()) {
-    const std::span<float> gradient = parameter.gradient.View().Span();
-    std::vector<float>& sum = gradients[i++];
-    if (part == 0) {
-      sum.assign(gradient.begin(), gradient.end());
-      continue;
-    }
-    std::transform(sum.begin(), sum.end(), gradient.begin(), sum.begin(), std::plus<>());
-    if (part + 1 == config.train.accumulate) std::copy(sum.begin(), sum.end(), gradient.begin());
-  }
+  if (parts > 1) gradients.Add(part, parts, model->parameters());
 }
 
 void Trainer::Parts::TakeStep() {
@@ -197,13 +190,10 @@ void Trainer::Parts::TakeStep() {
     NudgeWeight(config.stress, config.train.seed, model->parameters());
   }
   LossSum loss;
-  bool finite = true;
-  for (size_t part = 0; finite && part < config.train.accumulate; ++part) {
-    finite = PassOfPart(part, measures, loss);
-  }
+  for (size_t part = 0; part < config.train.accumulate; ++part) PassOfPart(part, measures, loss);
   course.losses.Add(loss.Mean());
   StepNumbers numbers;
-  if (finite) {
+  if (std::isfinite(loss.Mean())) {
     if (config.stress.InBurst(index)) {
       burst->gradient.View().Span()[0] = std::numeric_limits<float>::infinity();
     }

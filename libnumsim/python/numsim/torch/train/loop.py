@@ -99,14 +99,30 @@ class Training:
     def compute_gradients(self, step: int) -> torch.Tensor:
         """Adds up the gradients of the parts of a batch. Returns the mean loss, on the device."""
         parts = self.loop.accumulate
-        self.optimizer.zero_grad()
+        gemms = [one for layer in self._linear_layers().values() for one in layer._all_gemms()]
         loss, counted = torch.zeros((), dtype=torch.float64, device=self.device), 0
-        for part in range(parts):
-            batch = self.batches.train(step * parts + part)
+
+        def sum_of(first, end):
+            """The gradients of parts first .. end - 1, added as the tree of `numsim train`."""
+            nonlocal loss, counted
+            if end - first > 1:
+                middle = first + (end - first + 1) // 2
+                left = sum_of(first, middle)
+                torch._foreach_add_(left, sum_of(middle, end))
+                return left
+            for p in self.parameters.values():
+                p.grad = None
+            for one in gemms:
+                one.updates_scales = end == parts
+            batch = self.batches.train(step * parts + first)
             of_rows = self._losses(batch)[0]
             (of_rows.sum() / (batch.counted * parts)).backward()
             loss += of_rows.detach().double().sum()
             counted += batch.counted
+            return [p.grad for p in self.parameters.values()]
+
+        for p, gradient in zip(self.parameters.values(), sum_of(0, parts)):
+            p.grad = gradient
         return loss / counted
 
     @torch.no_grad()

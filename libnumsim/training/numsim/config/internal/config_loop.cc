@@ -32,7 +32,7 @@ ConfigRows<LoopConfig> LoopRows() {
       WholeRow("seed",          &L::seed,           0, "seed of the initial weights, the order of the data and stochastic rounding"),
       WholeRow("steps",         &L::steps,          1, "number of optimiser steps"),
       WholeRow("batch",         &L::batch,          1, "examples per step; text: sequences per step"),
-      WholeRow("accumulate",    &L::accumulate,     1, "parts of a batch whose gradients are added one after the other; must divide batch; validation batches have the size of a part"),
+      WholeRow("accumulate",    &L::accumulate,     1, "parts of a batch, computed one after the other, whose gradients are added as a balanced tree; must divide batch; validation batches have the size of a part"),
       WholeRow("valid_every",   &L::valid_every,    0, "steps between validations; 0: only at the end"),
       WholeRow("valid_batches", &L::valid_batches,  0, "largest number of batches per validation; 0: all"),
       RealRow("diverged_above", &L::diverged_above, kAtLeastZero,

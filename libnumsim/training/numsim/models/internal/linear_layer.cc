@@ -91,7 +91,7 @@ void LinearLayer<T>::Forward(const Pass<T>& pass,
   const MatrixSpan<const T> w = weight_->value.View();
   if constexpr (std::is_same_v<T, float>) {
     LayerObserver observer(pass, name_);
-    linear_.Forward(x, w, y, saved_, Draws(pass), &observer, true, channels);
+    linear_.Forward(x, w, y, saved_, Draws(pass), &observer, true, channels, pass.updates_scales);
   } else {
     NUMSIM_CHECK(channels.empty(), "{} channels of a layer of double", channels.size());
     x_ = x;
@@ -116,7 +116,7 @@ void LinearLayer<T>::Backward(const Pass<T>& pass, MatrixSpan<T> g, MatrixSpan<T
   const MatrixSpan<T> dw = weight_->gradient.View();
   if constexpr (std::is_same_v<T, float>) {
     LayerObserver observer(pass, name_);
-    linear_.Backward(g, w, saved_, dx, dw, Draws(pass), &observer);
+    linear_.Backward(g, w, saved_, dx, dw, Draws(pass), &observer, pass.updates_scales);
   } else {
     const TimedPart timed(pass.profile, StepPhase::kProduct);
     if (dx.data != nullptr) Multiply(g, false, w, false, {}, dx);

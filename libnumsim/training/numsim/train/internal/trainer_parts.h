@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "numsim/train/internal/course.h"
+#include "numsim/train/internal/gradient_tree.h"
 #include "numsim/train/internal/what_if.h"
 #include "numsim/train/shared/tensor_telemetry.h"
 #include "numsim/train/trainer.h"
@@ -35,14 +36,14 @@ struct Trainer::Parts {
   // Prepares the observers of a part of the batch, and returns the one that the pass needs; nullptr if
   // it needs none.
   PassObserver<float>* Observe(size_t part, bool measures);
+  // Does the same for the backward pass after a loss that is not finite, which nobody is shown.
+  PassObserver<float>* ObserveUnused();
   // Number of examples of a part.
   size_t PartSize() const;
   // Passes a part forward and backward and adds its loss and gradients to those of the parts before.
-  // Returns false if its loss is not finite.
-  bool PassOfPart(size_t part, bool measures, LossSum& loss);
-  // Adds the gradients of a part in the parameters to those of the parts before it. The last part
-  // leaves the sums in the parameters.
-  void AddGradients(size_t part);
+  // The last part leaves the sums of the gradients in the parameters; they are of no use if a loss is
+  // not finite.
+  void PassOfPart(size_t part, bool measures, LossSum& loss);
   LossSum Validate();
   // Runs Validate and records a row, if one is due.
   void RecordValidation();
@@ -64,7 +65,7 @@ struct Trainer::Parts {
   std::optional<WhatIfObserver> what_if;  // wraps `observer`
   Telemetry telemetry;
   Batch batch;
-  std::vector<std::vector<float>> gradients;  // sums over parts, one vector per parameter
+  GradientTree gradients;  // of the parts of a batch
 
   Course course;
   // Retrieval result of the last Validate, recorded or not.

@@ -74,14 +74,13 @@ void WhatIfObserver::Watch(const std::string& name, uint64_t number, Model<float
   layers_.emplace(name, std::move(layer));
 }
 
-void WhatIfObserver::Begin(uint64_t step,
-                           uint64_t pass,
-                           Telemetry* telemetry,
-                           StepProfile* profile) {
+void WhatIfObserver::Begin(
+    uint64_t step, uint64_t pass, Telemetry* telemetry, StepProfile* profile, bool updates_scales) {
   step_ = step;
   pass_ = pass;
   telemetry_ = telemetry;
   profile_ = profile;
+  updates_scales_ = updates_scales;
 }
 
 void WhatIfObserver::Tensor(std::string_view point, TensorRole role, MatrixSpan<float> values) {
@@ -157,7 +156,7 @@ void WhatIfObserver::Update(Layer& layer, size_t tensor, MatrixSpan<const float>
   const float absmax = AbsmaxOfAll(values.Span());
   for (DelayedScale& scale : layer.delayed[tensor]) {
     scale.Record(absmax);
-    scale.Update();
+    if (updates_scales_) scale.Update();
   }
 }
 

@@ -35,8 +35,12 @@ class WhatIfObserver : public PassObserver<float> {
 
   // Sets the outputs of the training pass that follows; `pass` numbers the passes of a training. If
   // `telemetry` is not null, each tensor adds a row per recipe to the table `what_if`. In any case
-  // delayed scales record the tensor's absmax and are updated.
-  void Begin(uint64_t step, uint64_t pass, Telemetry* telemetry, StepProfile* profile);
+  // delayed scales record the tensor's absmax; they are updated if `updates_scales` (Pass).
+  void Begin(uint64_t step,
+             uint64_t pass,
+             Telemetry* telemetry,
+             StepProfile* profile,
+             bool updates_scales = true);
 
   void Tensor(std::string_view point, TensorRole role, MatrixSpan<float> values) override;
   void Input(std::string_view layer, MatrixSpan<const float> x) override;
@@ -81,6 +85,7 @@ class WhatIfObserver : public PassObserver<float> {
   uint64_t step_ = 0, pass_ = 0;
   Telemetry* telemetry_ = nullptr;
   StepProfile* profile_ = nullptr;
+  bool updates_scales_ = true;
   WhatIfScratch scratch_;
 };
 
