@@ -17,7 +17,7 @@ void ExpEach(const float* x, size_t n, float* y) {
 }
 void SigmoidEach(const float* x, size_t n, float* y) {
   ForRow(n, [&](size_t i, size_t count) HWY_ATTR {
-    StoreRow(SigmoidRow(LoadRow(x + i, count)), y + i, count);
+    StoreRow(SigmoidLanes(RowLanes(), LoadRow(x + i, count)), y + i, count);
   });
 }
 float SumEach(const float* x, size_t n) {

@@ -78,7 +78,7 @@ TEST(ExpRow, IsZeroBelowTheNormalsAndInfinityAboveThem) {
   });
 }
 
-TEST(SigmoidRow, IsWithinTwoUlp) {
+TEST(SigmoidLanes, IsWithinTwoUlp) {
   const std::vector<float> x = DenseSample();
   std::vector<float> y(x.size());
   WithEachBackend([&] {
@@ -93,7 +93,7 @@ TEST(SigmoidRow, IsWithinTwoUlp) {
   });
 }
 
-TEST(SigmoidRow, HasItsLimitsAtInfinity) {
+TEST(SigmoidLanes, HasItsLimitsAtInfinity) {
   const std::vector<float> x = {-kInfinity, -1000, 1000, kInfinity, kNaN};
   WithEachBackend([&] {
     std::vector<float> y(x.size());

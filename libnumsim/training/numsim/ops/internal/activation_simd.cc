@@ -13,101 +13,37 @@
 
 HWY_BEFORE_NAMESPACE();
 namespace numsim::HWY_NAMESPACE {
-namespace hn = hwy::HWY_NAMESPACE;
 
 using Matrix = MatrixSpan<float>;
 using Input = MatrixSpan<const float>;
 
-// y = f(x).
-template <class Function>
-HWY_INLINE void Map(Input x, Matrix y, const Function& f) {
-  for (size_t r = 0; r < x.rows; ++r) {
-    const float* const from = x.Row(r);
-    float* const to = y.Row(r);
-    ForRow(x.cols, [&](size_t i, size_t count) HWY_ATTR {
-      StoreRow(f(LoadRow(from + i, count)), to + i, count);
-    });
-  }
-}
-// dx = f(g, x).
-template <class Function>
-HWY_INLINE void MapPairs(Input g, Input x, Matrix dx, const Function& f) {
-  for (size_t r = 0; r < x.rows; ++r) {
-    const float *const d = g.Row(r), *const from = x.Row(r);
-    float* const to = dx.Row(r);
-    ForRow(x.cols, [&](size_t i, size_t count) HWY_ATTR {
-      StoreRow(f(LoadRow(d + i, count), LoadRow(from + i, count)), to + i, count);
-    });
-  }
+#define NUMSIM_RULE HWY_INLINE
+#define NUMSIM_BODY HWY_ATTR
+#include "numsim/ops/internal/activation_rule.inc"
+#undef NUMSIM_BODY
+#undef NUMSIM_RULE
+
+template <class Rule>
+HWY_INLINE void ForAllRows(size_t rows, size_t cols, const Rule& rule) {
+  for (size_t r = 0; r < rows; ++r) rule(RowLanes(), r, 0, cols);
 }
 
-// Returns 2 u for GELU's tanh(u), because (1 + tanh(u)) / 2 = sigmoid(2 u).
-HWY_INLINE RowVector GeluExponent(RowVector x, RowVector square) {
-  const RowTag d;
-  const auto inner = hn::Add(hn::Mul(square, hn::Set(d, 0.0713548163f)), hn::Set(d, 1.59576912f));
-  return hn::Mul(x, inner);
-}
-
-void GeluRows(Input x, Matrix y) {
-  Map(x, y, [](RowVector v) HWY_ATTR {
-    return hn::Mul(v, SigmoidRow(GeluExponent(v, hn::Mul(v, v))));
-  });
-}
+void GeluRows(Input x, Matrix y) { ForAllRows(x.rows, x.cols, GeluRule{x, y}); }
 
 void GeluGradientRows(Input g, Input x, Matrix dx) {
-  MapPairs(g, x, dx, [](RowVector gradient, RowVector v) HWY_ATTR {
-    const RowTag d;
-    const auto square = hn::Mul(v, v);
-    const SigmoidParts share = SigmoidPartsRow(GeluExponent(v, square));
-    // The derivative of 2 u is bounded, because it must not be infinite where the sigmoid is 0 or
-    // 1.
-    const auto bounded = hn::Min(square, hn::Set(d, 1000.0f));
-    const auto slope = hn::Add(hn::Mul(bounded, hn::Set(d, 0.214064449f)), hn::Set(d, 1.59576912f));
-    const auto bend = hn::Mul(hn::Mul(hn::Mul(v, share.s), share.rest), slope);
-    return hn::Mul(gradient, hn::Add(share.s, bend));
-  });
+  ForAllRows(x.rows, x.cols, GeluGradientRule{g, x, dx});
 }
 
-void ReluRows(Input x, Matrix y) {
-  Map(x, y, [](RowVector v) HWY_ATTR {
-    const auto zero = hn::Zero(RowTag());
-    return hn::IfThenElse(hn::Lt(v, zero), zero, v);
-  });
-}
+void ReluRows(Input x, Matrix y) { ForAllRows(x.rows, x.cols, ReluRule{x, y}); }
 
 void ReluGradientRows(Input g, Input x, Matrix dx) {
-  MapPairs(g, x, dx, [](RowVector gradient, RowVector v) HWY_ATTR {
-    const auto zero = hn::Zero(RowTag());
-    return hn::IfThenElse(hn::Le(v, zero), zero, gradient);
-  });
+  ForAllRows(x.rows, x.cols, ReluGradientRule{g, x, dx});
 }
 
-void SwigluRows(Input x, Matrix y) {
-  for (size_t r = 0; r < y.rows; ++r) {
-    const float *const gates = x.Row(r), *const linear = gates + y.cols;
-    float* const to = y.Row(r);
-    ForRow(y.cols, [&](size_t i, size_t count) HWY_ATTR {
-      const auto gate = LoadRow(gates + i, count);
-      const auto swish = hn::Mul(gate, SigmoidRow(gate));
-      StoreRow(hn::Mul(swish, LoadRow(linear + i, count)), to + i, count);
-    });
-  }
-}
+void SwigluRows(Input x, Matrix y) { ForAllRows(y.rows, y.cols, SwigluRule{x, y.cols, y}); }
 
 void SwigluGradientRows(Input g, Input x, Matrix dx) {
-  for (size_t r = 0; r < g.rows; ++r) {
-    const float *const d = g.Row(r), *const gates = x.Row(r), *const linear = gates + g.cols;
-    float *const to_gates = dx.Row(r), *const to_linear = to_gates + g.cols;
-    ForRow(g.cols, [&](size_t i, size_t count) HWY_ATTR {
-      const auto gradient = LoadRow(d + i, count), gate = LoadRow(gates + i, count);
-      const SigmoidParts share = SigmoidPartsRow(gate);
-      const auto swish = hn::Mul(gate, share.s);
-      const auto slope = hn::Add(share.s, hn::Mul(swish, share.rest));
-      const auto of_gate = hn::Mul(hn::Mul(gradient, LoadRow(linear + i, count)), slope);
-      StoreRow(of_gate, to_gates + i, count);
-      StoreRow(hn::Mul(gradient, swish), to_linear + i, count);
-    });
-  }
+  ForAllRows(g.rows, g.cols, SwigluGradientRule{g, x, g.cols, dx});
 }
 
 }  // namespace numsim::HWY_NAMESPACE

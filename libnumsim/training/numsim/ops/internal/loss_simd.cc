@@ -13,22 +13,6 @@ HWY_BEFORE_NAMESPACE();
 namespace numsim::HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
-// Returns the largest element of a row without NaN, and any number for other rows. Requires n >= 1.
-float MaxOfRow(const float* x, size_t n) {
-  const RowTag d;
-  float max = x[0];
-  size_t i = 0;
-  if (n >= kVectorLanes) {
-    auto lanes = hn::LoadU(d, x);
-    for (i = kVectorLanes; i + kVectorLanes <= n; i += kVectorLanes) {
-      lanes = hn::Max(lanes, hn::LoadU(d, x + i));
-    }
-    max = hn::GetLane(hn::MaxOfLanes(d, lanes));
-  }
-  for (; i < n; ++i) max = std::max(max, x[i]);
-  return max;
-}
-
 // Returns the sum of e^(x - max), and writes the terms to `terms` if that is not nullptr.
 float SumOfExponentials(const float* x, size_t n, float max, float* terms) {
   const RowTag d;

@@ -8,6 +8,7 @@
 
 #include "numsim/backend/matrix.h"
 #include "numsim/ops/elementwise.h"
+#include "numsim/ops/internal/row_view.h"
 
 namespace numsim {
 
@@ -126,9 +127,6 @@ void UnitNormGradientPart(MatrixSpan<const float> g,
                           MatrixSpan<const float> y,
                           MatrixSpan<const float> inverse,
                           MatrixSpan<float> dx) noexcept;
-
-// The smallest norm by which UnitNorm divides.
-inline constexpr double kLeastNorm = 1e-12;
 
 // Losses of one row.
 

@@ -15,14 +15,15 @@
 #include <cmath>
 #include <cstddef>
 #include <cstring>
+#include <limits>
 
 #include "hwy/highway.h"
+#include "numsim/ops/internal/row_view.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace numsim::HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
-inline constexpr size_t kRowLanes = 16;
 // At most 16 lanes; their number is known at compile time.
 using RowTag = hn::CappedTag<float, kRowLanes>;
 using RowVector = hn::Vec<RowTag>;
@@ -105,52 +106,69 @@ HWY_INLINE float SumRow(size_t n, const Term& term) {
   return sum.Total();
 }
 
-// Returns e^x with an error below 1 ulp. The result is 0 below the logarithm of the smallest normal
-// float32 (-87.3), infinity above that of the largest (88.7), and NaN for NaN.
-HWY_INLINE RowVector ExpRow(RowVector x) {
+// Returns the largest element of a row without NaN, and any number for other rows. Requires n >= 1.
+HWY_INLINE float MaxOfRow(const float* x, size_t n) {
   const RowTag d;
-  const hn::RebindToSigned<RowTag> di;
-  const auto low = hn::Set(d, -87.336544f), high = hn::Set(d, 88.722839f);
-  // x = k ln 2 + r. Adding 1.5 * 2^23 rounds to an integer, k, and leaves it in the low bits.
-  const auto shift = hn::Set(d, 0x1.8p23f);
-  const auto shifted = hn::Add(hn::Mul(x, hn::Set(d, 1.44269504f)), shift);
-  const auto k = hn::Sub(shifted, shift);
-  // ln 2 in two parts; k times the first part is exact.
-  auto r = hn::Sub(x, hn::Mul(k, hn::Set(d, 0.693359375f)));
-  r = hn::Sub(r, hn::Mul(k, hn::Set(d, -2.12194440e-4f)));
-  auto p = hn::Set(d, 1.9875691500e-4f);
-  p = hn::Add(hn::Mul(p, r), hn::Set(d, 1.3981999507e-3f));
-  p = hn::Add(hn::Mul(p, r), hn::Set(d, 8.3334519073e-3f));
-  p = hn::Add(hn::Mul(p, r), hn::Set(d, 4.1665795894e-2f));
-  p = hn::Add(hn::Mul(p, r), hn::Set(d, 1.6666665459e-1f));
-  p = hn::Add(hn::Mul(p, r), hn::Set(d, 5.0000001201e-1f));
-  p = hn::Add(hn::Add(hn::Mul(p, hn::Mul(r, r)), r), hn::Set(d, 1.0f));
-  // Multiplies by 2^k by adding k to the exponent. Between the limits the result is normal.
-  const auto exponent = hn::ShiftLeft<23>(hn::BitCast(di, shifted));
-  auto y = hn::BitCast(d, hn::Add(hn::BitCast(di, p), exponent));
-  y = hn::IfThenZeroElse(hn::Lt(x, low), y);
-  y = hn::IfThenElse(hn::Ge(x, high), hn::Set(d, HUGE_VALF), y);
-  return hn::IfThenElse(hn::Eq(x, x), y, x);
+  float max = x[0];
+  size_t i = 0;
+  if (n >= kVectorLanes) {
+    auto lanes = hn::LoadU(d, x);
+    for (i = kVectorLanes; i + kVectorLanes <= n; i += kVectorLanes) {
+      lanes = hn::Max(lanes, hn::LoadU(d, x + i));
+    }
+    max = hn::GetLane(hn::MaxOfLanes(d, lanes));
+  }
+  for (; i < n; ++i) max = std::max(max, x[i]);
+  return max;
 }
 
-// Returns 1 / (1 + e^-x), within 2 ulp where the result is normal.
-HWY_INLINE RowVector SigmoidRow(RowVector x) {
-  const RowTag d;
-  const auto one = hn::Set(d, 1.0f);
-  return hn::Div(one, hn::Add(one, ExpRow(hn::Neg(x))));
-}
-// s = SigmoidRow(x) and rest = 1 - s, which keeps full precision where s is near 1.
-struct SigmoidParts {
-  RowVector s, rest;
+// The lanes of rows_rule.inc: a vector.
+struct RowLanes {
+  using V = RowVector;
+  using M = hn::Mask<RowTag>;
+
+  HWY_INLINE V Set(float x) const { return hn::Set(RowTag(), x); }
+  HWY_INLINE V Add(V a, V b) const { return hn::Add(a, b); }
+  HWY_INLINE V Sub(V a, V b) const { return hn::Sub(a, b); }
+  HWY_INLINE V Mul(V a, V b) const { return hn::Mul(a, b); }
+  HWY_INLINE V Div(V a, V b) const { return hn::Div(a, b); }
+  HWY_INLINE V Min(V a, V b) const { return hn::Min(a, b); }
+  HWY_INLINE V Neg(V a) const { return hn::Neg(a); }
+  HWY_INLINE M Lt(V a, V b) const { return hn::Lt(a, b); }
+  HWY_INLINE M Le(V a, V b) const { return hn::Le(a, b); }
+  HWY_INLINE M Ge(V a, V b) const { return hn::Ge(a, b); }
+  HWY_INLINE M Eq(V a, V b) const { return hn::Eq(a, b); }
+  HWY_INLINE V Select(M m, V yes, V no) const { return hn::IfThenElse(m, yes, no); }
+  HWY_INLINE V AddExponent(V p, V k) const {
+    const hn::RebindToSigned<RowTag> di;
+    const auto exponent = hn::ShiftLeft<23>(hn::BitCast(di, k));
+    return hn::BitCast(RowTag(), hn::Add(hn::BitCast(di, p), exponent));
+  }
+  HWY_INLINE V Load(const float* p, size_t count) const { return LoadRow(p, count); }
+  HWY_INLINE void Store(V v, float* p, size_t count) const { StoreRow(v, p, count); }
+  template <class Body>
+  HWY_INLINE void ForRow(size_t n, const Body& body) const {
+    HWY_NAMESPACE::ForRow(n, body);
+  }
+  template <class Term>
+  HWY_INLINE float SumRow(size_t n, const Term& term) const {
+    return HWY_NAMESPACE::SumRow(n, term);
+  }
+  HWY_INLINE float MaxRow(const float* p, size_t n) const { return MaxOfRow(p, n); }
+  HWY_INLINE bool Contains(const float* p, size_t n, float x) const {
+    return std::find(p, p + n, x) != p + n;
+  }
+  HWY_INLINE float At(const float* p, size_t i) const { return p[i]; }
+  HWY_INLINE bool Owns(size_t) const { return true; }
 };
-HWY_INLINE SigmoidParts SigmoidPartsRow(RowVector x) {
-  const RowTag d;
-  const auto one = hn::Set(d, 1.0f);
-  const auto e = ExpRow(hn::Neg(x));
-  const auto s = hn::Div(one, hn::Add(one, e));
-  // Where e is infinite, s is 0 and so is the product, which is only used multiplied by s.
-  return {s, hn::Mul(hn::Min(e, hn::Set(d, 0x1p127f)), s)};
-}
+
+#define NUMSIM_RULE HWY_INLINE
+#define NUMSIM_BODY HWY_ATTR
+#include "numsim/ops/internal/rows_rule.inc"
+#undef NUMSIM_BODY
+#undef NUMSIM_RULE
+
+HWY_INLINE RowVector ExpRow(RowVector x) { return ExpLanes(RowLanes(), x); }
 
 }  // namespace numsim::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
