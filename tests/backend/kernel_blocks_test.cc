@@ -44,8 +44,9 @@ std::vector<float> Rotated(const FiberOptions& options, size_t* barriers = nullp
   constexpr size_t kBlocks = 3, kCount = kBlocks * RotateKernel::kThreads;
   std::vector<float> x(kCount), y(kCount, -1.0f);
   std::iota(x.begin(), x.end(), 0.0f);
-  const FiberLauncher launch{options, barriers};
+  const FiberLauncher launch{options};
   launch(RotateKernel{x.data(), y.data()}, kBlocks);
+  if (barriers != nullptr) *barriers = *launch.barriers;
   return y;
 }
 

@@ -1,5 +1,6 @@
 #include "tests/support/fiber_block.h"
 
+#include <setjmp.h>
 #include <ucontext.h>
 
 #include <algorithm>
@@ -32,7 +33,9 @@ constexpr size_t kStackBytes = size_t{128} * 1024;
 
 // Where code goes on, and its stack. That of the caller of Run is the program's own.
 struct Fiber {
-  ucontext_t context;
+  ucontext_t context;  // where it begins; under sanitizers also where it goes on
+  jmp_buf jump;        // where it goes on: without a system call per switch
+  bool has_begun = true;
   const void* stack = nullptr;
   size_t stack_bytes = 0;
   void* sanitizer = nullptr;  // what a sanitizer knows the fiber by
@@ -46,7 +49,15 @@ void Switch(Fiber& from, Fiber& to, [[maybe_unused]] bool ended = false) {
 #ifdef NUMSIM_THREAD_SANITIZER
   __tsan_switch_to_fiber(to.sanitizer, 0);
 #endif
+#if defined(NUMSIM_ADDRESS_SANITIZER) || defined(NUMSIM_THREAD_SANITIZER)
   swapcontext(&from.context, &to.context);
+#else
+  if (_setjmp(from.jump) == 0) {
+    if (to.has_begun) _longjmp(to.jump, 1);
+    to.has_begun = true;
+    setcontext(&to.context);
+  }
+#endif
 #ifdef NUMSIM_ADDRESS_SANITIZER
   __sanitizer_finish_switch_fiber(from.sanitizer, nullptr, nullptr);
 #endif
@@ -69,6 +80,17 @@ void End([[maybe_unused]] Fiber& fiber) {
 #ifdef NUMSIM_THREAD_SANITIZER
   __tsan_destroy_fiber(fiber.sanitizer);
 #endif
+}
+
+// Returns memory for as many stacks: always the same, for the system takes long to provide it.
+char* Stacks(size_t count) {
+  thread_local std::vector<std::unique_ptr<char[]>> kept;
+  thread_local size_t kept_count = 0;
+  if (count > kept_count) {
+    kept.emplace_back(new char[count * kStackBytes]);
+    kept_count = count;
+  }
+  return kept.back().get();
 }
 
 enum class Wait { kNone, kBarrier, kGroup, kEnded };
@@ -112,7 +134,7 @@ struct FiberBlock::State {
   FiberOptions options;
   std::vector<Thread> threads;
   std::vector<unsigned> order;  // of threads, by priority
-  std::unique_ptr<char[]> stacks;
+  char* stacks = nullptr;
   std::vector<CallSite> barriers;
   Fiber caller;
   unsigned current = 0;
@@ -129,9 +151,10 @@ struct FiberBlock::State {
   void Start(unsigned thread) {
     Thread& t = threads[thread];
     t.wait = Wait::kNone;
-    char* const stack = stacks.get() + thread * kStackBytes;
+    char* const stack = stacks + thread * kStackBytes;
     t.fiber.stack = stack;
     t.fiber.stack_bytes = kStackBytes;
+    t.fiber.has_begun = false;
     getcontext(&t.fiber.context);
     t.fiber.context.uc_stack.ss_sp = stack;
     t.fiber.context.uc_stack.ss_size = kStackBytes;
@@ -216,7 +239,7 @@ FiberBlock::FiberBlock(unsigned threads, const FiberOptions& options)
   state_->options = options;
   state_->threads.resize(threads);
   for (unsigned t = 0; t < threads; ++t) state_->order.push_back(t);
-  state_->stacks = std::unique_ptr<char[]>(new char[threads * kStackBytes]);
+  state_->stacks = Stacks(threads);
 #ifdef NUMSIM_THREAD_SANITIZER
   state_->caller.sanitizer = __tsan_get_current_fiber();
 #endif

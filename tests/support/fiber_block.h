@@ -16,12 +16,14 @@
 namespace numsim {
 
 struct FiberOptions {
+  // Each word of shared memory at first: a NaN as float32, and two of these as float64.
+  uint32_t unwritten = 0x7FF40000;
   // The order of threads. 0: the lowest thread that need not wait goes on. Otherwise threads have
   // random priorities, drawn anew at each barrier, and one of them runs as far ahead of the others
   // as barriers allow: alone, with the 16 threads of its group or with the 32 of its warp.
   uint64_t seed = 0;
-  // Faults, to see that tests find them. The barrier of this number, in the order in which a launch
-  // comes to its calls of Sync, waits for nobody.
+  // Faults, to see that tests find them. The barrier of this number, in the order in which threads come
+  // to the calls of Sync, waits for nobody.
   int lost_barrier = -1;
   // Shuffles take the number of the neighbour of the lane that they ask for.
   bool wrong_lane = false;
@@ -120,8 +122,7 @@ class FiberEnv {
   unsigned thread_;
 };
 
-// Runs all blocks of a kernel, in another order for each seed. Shared memory is full of NaN at first
-// and ends where the kernel's struct ends. Returns the number of barriers (FiberBlock::Barriers).
+// Runs all blocks of a kernel, in another order for each seed. Shared memory ends where the kernel's struct ends. Returns the number of barriers (FiberBlock::Barriers).
 template <class Kernel>
 size_t RunBlocks(const Kernel& kernel, size_t blocks, const FiberOptions& options = {}) {
   using Shared = typename Kernel::Shared;
@@ -133,9 +134,9 @@ size_t RunBlocks(const Kernel& kernel, size_t blocks, const FiberOptions& option
   for (size_t b = 0; b < blocks; ++b) {
     const std::unique_ptr<void, decltype(free)> memory(::operator new(sizeof(Shared), kAlign),
                                                        free);
-    constexpr uint32_t kNan = 0x7FF40000;  // a NaN as float32, and two of these as float64
-    for (size_t at = 0; at + sizeof kNan <= sizeof(Shared); at += sizeof kNan) {
-      std::memcpy(static_cast<char*>(memory.get()) + at, &kNan, sizeof kNan);
+    constexpr size_t kWord = sizeof options.unwritten;
+    for (size_t at = 0; at + kWord <= sizeof(Shared); at += kWord) {
+      std::memcpy(static_cast<char*>(memory.get()) + at, &options.unwritten, kWord);
     }
     auto& shared = *static_cast<Shared*>(memory.get());
     block.Run((b + options.seed) % blocks, [&](FiberEnv& env) { kernel.Run(env, shared); });
@@ -143,15 +144,16 @@ size_t RunBlocks(const Kernel& kernel, size_t blocks, const FiberOptions& option
   return block.Barriers();
 }
 
-// Launches the kernels of one operation by RunBlocks.
+// Launches the kernels of one operation by RunBlocks. Barriers have numbers across all of them.
 struct FiberLauncher {
   FiberOptions options;
-  size_t* barriers = nullptr;  // receives the sum of what RunBlocks returns
+  std::shared_ptr<size_t> barriers = std::make_shared<size_t>(0);  // of the launches so far
 
   template <class Kernel>
   void operator()(const Kernel& kernel, size_t blocks) const {
-    const size_t seen = RunBlocks(kernel, blocks, options);
-    if (barriers != nullptr) *barriers += seen;
+    FiberOptions own = options;
+    own.lost_barrier -= static_cast<int>(*barriers);  // negative: none of this kernel's
+    *barriers += RunBlocks(kernel, blocks, own);
   }
 };
 

@@ -130,7 +130,7 @@ LossSum SquaredError(In<T> y, In<T> target, double factor, MatrixSpan<T> gradien
   ForRows(y.rows, y.cols, [&](size_t i) {
     T* const row = RowOrNone(gradient, i);
     const double sum = SquaredErrorOfRow(y.Row(i), target.Row(i), y.cols, weight, row);
-    results[i] = {.loss = sum / static_cast<double>(y.cols)};
+    results[i] = {.loss = sum / static_cast<double>(y.cols), .correct = false};
   });
   return Total(results, y.rows, y.rows);
 }
@@ -147,7 +147,7 @@ size_t CountBestOfClass(MatrixSpan<T> scores, IndexRef classes) {
     const T* const row = scores.Row(i);
     const T* const best = std::max_element(row, row + n);
     const bool nan = std::any_of(row, row + n, [](T x) { return std::isnan(x); });
-    results[i] = {.correct = !nan && classes.data[best - row] == classes.data[i]};
+    results[i] = {.loss = 0, .correct = !nan && classes.data[best - row] == classes.data[i]};
   });
   return Total(results, n, n).correct;
 }

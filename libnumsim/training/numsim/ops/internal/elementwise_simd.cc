@@ -20,78 +20,57 @@ namespace hn = hwy::HWY_NAMESPACE;
 using Matrix = MatrixSpan<float>;
 using Input = MatrixSpan<const float>;
 
-void AddRows(Input a, Input b, Matrix y) {
-  for (size_t r = 0; r < y.rows; ++r) {
-    const float *const p = a.Row(r), *const q = b.Row(r);
-    float* const to = y.Row(r);
-    ForRow(y.cols, [&](size_t i, size_t count) HWY_ATTR {
-      StoreRow(hn::Add(LoadRow(p + i, count), LoadRow(q + i, count)), to + i, count);
-    });
+#define NUMSIM_RULE HWY_INLINE
+#define NUMSIM_BODY HWY_ATTR
+#include "numsim/ops/internal/elementwise_rule.inc"
+#undef NUMSIM_BODY
+#undef NUMSIM_RULE
+
+template <class Rule>
+HWY_INLINE void ForAllRows(Matrix y, const Rule& rule) {
+  for (size_t r = 0; r < y.rows; ++r) rule(RowLanes(), r, 0, y.cols);
+}
+
+void AddRows(Input a, Input b, Matrix y) { ForAllRows(y, AddRule{a, b, y}); }
+
+void ScaleRows(float factor, Matrix y) { ForAllRows(y, ScaleRule{factor, y}); }
+
+void AddBiasToRows(Input bias, Matrix y) { ForAllRows(y, AddBiasRule{bias.data, y}); }
+
+void RotateRows(RotatedRows of, size_t begin, size_t end) {
+  const RotateRule rule{of.cosines, of.sines, of.cosines.rows, of.head_dim, of.sign, of.x};
+  for (size_t r = begin; r < end; ++r) {
+    for (size_t v = 0; v < of.x.cols / of.head_dim; ++v) rule(RowLanes(), r, v);
   }
 }
 
-void ScaleRows(float factor, Matrix y) {
-  const auto factors = hn::Set(RowTag(), factor);
-  for (size_t r = 0; r < y.rows; ++r) {
-    float* const row = y.Row(r);
-    ForRow(y.cols, [&](size_t i, size_t count) HWY_ATTR {
-      StoreRow(hn::Mul(LoadRow(row + i, count), factors), row + i, count);
-    });
-  }
-}
-
-void AddBiasToRows(Input bias, Matrix y) {
-  for (size_t r = 0; r < y.rows; ++r) {
-    float* const row = y.Row(r);
-    ForRow(y.cols, [&](size_t i, size_t count) HWY_ATTR {
-      StoreRow(hn::Add(LoadRow(row + i, count), LoadRow(bias.data + i, count)), row + i, count);
-    });
-  }
-}
-
+// ColumnRule, but loads and stores the sums once per four rows.
 void AddColumns(Input x, float* sums) {
+  const RowLanes l;
   size_t r = 0;
-  for (; r + 4 <= x.rows; r += 4) {  // loads and stores the sums once per four rows
+  for (; r + 4 <= x.rows; r += 4) {
     const float* const row = x.Row(r);
-    ForRow(x.cols, [&](size_t i, size_t count) HWY_ATTR {
-      auto sum = LoadRow(sums + i, count);
-      sum = hn::Add(sum, LoadRow(row + i, count));
-      sum = hn::Add(sum, LoadRow(row + x.stride + i, count));
-      sum = hn::Add(sum, LoadRow(row + 2 * x.stride + i, count));
-      sum = hn::Add(sum, LoadRow(row + 3 * x.stride + i, count));
-      StoreRow(sum, sums + i, count);
+    l.ForRow(x.cols, [&](size_t i, size_t count) HWY_ATTR {
+      auto sum = l.Load(sums + i, count);
+      sum = l.Add(sum, l.Load(row + i, count));
+      sum = l.Add(sum, l.Load(row + x.stride + i, count));
+      sum = l.Add(sum, l.Load(row + 2 * x.stride + i, count));
+      sum = l.Add(sum, l.Load(row + 3 * x.stride + i, count));
+      l.Store(sum, sums + i, count);
     });
   }
-  for (; r < x.rows; ++r) {
-    const float* const row = x.Row(r);
-    ForRow(x.cols, [&](size_t i, size_t count) HWY_ATTR {
-      StoreRow(hn::Add(LoadRow(sums + i, count), LoadRow(row + i, count)), sums + i, count);
-    });
-  }
+  for (; r < x.rows; ++r) ColumnRule{x}(l, r, 0, x.cols, MemorySums<1>{{sums}});
 }
 
 void AddScaledBranchRows(Input x, Input branch, Input gain, Matrix y) {
-  for (size_t r = 0; r < y.rows; ++r) {
-    const float *const from = x.Row(r), *const part = branch.Row(r);
-    float* const to = y.Row(r);
-    ForRow(y.cols, [&](size_t i, size_t count) HWY_ATTR {
-      const auto scaled = hn::Mul(LoadRow(gain.data + i, count), LoadRow(part + i, count));
-      StoreRow(hn::Add(LoadRow(from + i, count), scaled), to + i, count);
-    });
-  }
+  ForAllRows(y, ScaledBranchRule{x, branch, gain.data, y});
 }
 
 void AddScaledBranchGradientRows(
     Input g, Input branch, Input gain, Matrix branch_gradient, float* gain_sums) {
+  const ScaledBranchGradientRule rule{g, branch, gain.data, branch_gradient};
   for (size_t r = 0; r < g.rows; ++r) {
-    const float *const gradients = g.Row(r), *const part = branch.Row(r);
-    float* const to = branch_gradient.Row(r);
-    ForRow(g.cols, [&](size_t i, size_t count) HWY_ATTR {
-      const auto gradient = LoadRow(gradients + i, count);
-      const auto product = hn::Mul(LoadRow(part + i, count), gradient);
-      StoreRow(hn::Add(LoadRow(gain_sums + i, count), product), gain_sums + i, count);
-      StoreRow(hn::Mul(LoadRow(gain.data + i, count), gradient), to + i, count);
-    });
+    rule(RowLanes(), r, 0, g.cols, MemorySums<1>{{gain_sums}});
   }
 }
 
@@ -180,6 +159,7 @@ HWY_EXPORT(AddColumns);
 HWY_EXPORT(AddScaledBranchRows);
 HWY_EXPORT(AddScaledBranchGradientRows);
 HWY_EXPORT(MeasureRows);
+HWY_EXPORT(RotateRows);
 
 void AddPart(MatrixSpan<const float> a, MatrixSpan<const float> b, MatrixSpan<float> y) noexcept {
   HWY_DYNAMIC_DISPATCH(AddRows)(a, b, y);
@@ -205,6 +185,9 @@ void AddScaledBranchGradientPart(MatrixSpan<const float> g,
                                  MatrixSpan<float> branch_gradient,
                                  float* gain_sums) noexcept {
   HWY_DYNAMIC_DISPATCH(AddScaledBranchGradientRows)(g, branch, gain, branch_gradient, gain_sums);
+}
+void RotatePart(const RotatedRows& of, size_t begin, size_t end) noexcept {
+  HWY_DYNAMIC_DISPATCH(RotateRows)(of, begin, end);
 }
 void MeasurePart(MatrixSpan<const float> x, AbsoluteStatistics* sums) noexcept {
   HWY_DYNAMIC_DISPATCH(MeasureRows)(x, sums);

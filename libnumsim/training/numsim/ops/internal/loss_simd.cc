@@ -1,6 +1,4 @@
-#include <limits>
-
-#include "numsim/base/elementary.h"
+#include "numsim/base/shared/elementary_text.h"
 #include "numsim/ops/internal/ops_simd.h"
 
 #undef HWY_TARGET_INCLUDE
@@ -11,47 +9,19 @@
 
 HWY_BEFORE_NAMESPACE();
 namespace numsim::HWY_NAMESPACE {
-namespace hn = hwy::HWY_NAMESPACE;
-
-// Returns the sum of e^(x - max), and writes the terms to `terms` if that is not nullptr.
-float SumOfExponentials(const float* x, size_t n, float max, float* terms) {
-  const RowTag d;
-  const auto shift = hn::Set(d, max);
-  return SumRow(n, [&](size_t i, size_t count) HWY_ATTR {
-    const auto term = ExpRow(hn::Sub(LoadRow(x + i, count), shift));
-    if (terms != nullptr) StoreRow(term, terms + i, count);
-    return term;
-  });
-}
+#define NUMSIM_RULE HWY_INLINE
+#define NUMSIM_BODY HWY_ATTR
+#include "numsim/ops/internal/loss_rule.inc"
+#undef NUMSIM_BODY
+#undef NUMSIM_RULE
 
 RowLoss CrossEntropyRow(const float* x, size_t n, size_t target, float weight, float* gradient) {
-  const RowTag d;
-  const float max = MaxOfRow(x, n), score = x[target];
-  const bool correct = score == max && std::find(x, x + target, max) == x + target;
-  const float sum = SumOfExponentials(x, n, max, gradient);
-  if (!(sum > 0)) {  // NaN, with the same bits on every SIMD target
-    constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
-    if (gradient != nullptr) std::fill_n(gradient, n, kNan);
-    return {.loss = kNan, .correct = false};
-  }
-  if (gradient != nullptr) {
-    const auto factor = hn::Set(d, weight / sum);
-    ForRow(n, [&](size_t i, size_t count) HWY_ATTR {
-      StoreRow(hn::Mul(LoadRow(gradient + i, count), factor), gradient + i, count);
-    });
-    gradient[target] -= weight;
-  }
-  return {.loss = Log(sum) + (double{max} - double{score}), .correct = correct};
+  return CrossEntropyLanes(RowLanes(), x, n, target, weight, gradient);
 }
 
 float SquaredErrorRow(
     const float* y, const float* target, size_t n, float weight, float* gradient) {
-  const auto factor = hn::Set(RowTag(), weight);
-  return SumRow(n, [&](size_t i, size_t count) HWY_ATTR {
-    const auto error = hn::Sub(LoadRow(y + i, count), LoadRow(target + i, count));
-    if (gradient != nullptr) StoreRow(hn::Mul(error, factor), gradient + i, count);
-    return hn::Mul(error, error);
-  });
+  return SquaredErrorLanes(RowLanes(), y, target, n, weight, gradient);
 }
 
 }  // namespace numsim::HWY_NAMESPACE

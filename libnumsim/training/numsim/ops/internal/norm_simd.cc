@@ -23,20 +23,6 @@ using Input = MatrixSpan<const float>;
 #undef NUMSIM_BODY
 #undef NUMSIM_RULE
 
-// Sums over vectors, in memory: sum k at of[k].
-template <size_t kSums>
-struct MemorySums {
-  float* of[kSums];
-
-  template <class Term>
-  HWY_INLINE float SumRow(const RowLanes& l, size_t n, const Term& term) const {
-    return l.SumRow(n, term);
-  }
-  HWY_INLINE void Add(const RowLanes& l, size_t k, size_t i, size_t count, RowVector term) const {
-    l.Store(l.Add(l.Load(of[k] + i, count), term), of[k] + i, count);
-  }
-};
-
 // Calls rule(lanes, r, v, sums...) for each vector v of each row r.
 template <class Rule, class... Sums>
 HWY_INLINE void ForVectors(size_t rows, size_t vectors, const Rule& rule, const Sums&... sums) {

@@ -92,6 +92,16 @@ void AddScaledBranchGradientPart(MatrixSpan<const float> g,
 // added to lane c mod 16, row after row; then the lanes are added as a tree, as in rows-inl.h.
 void MeasurePart(MatrixSpan<const float> x, AbsoluteStatistics* sums) noexcept;
 
+// Arguments of RotatePositions (sequence.h). sign: -1 rotates back.
+struct RotatedRows {
+  MatrixSpan<const float> cosines, sines;
+  size_t head_dim;
+  float sign;
+  MatrixSpan<float> x;
+};
+// Rotates rows begin .. end - 1.
+void RotatePart(const RotatedRows& of, size_t begin, size_t end) noexcept;
+
 // The per-thread parts of norm.h. Shapes are as in norm.h; vectors are as long as gain. y and dx
 // may be inputs of the same shape. gain_sums and bias_sums are added to, one vector after another.
 void RmsNormPart(MatrixSpan<const float> x,
@@ -129,11 +139,6 @@ void UnitNormGradientPart(MatrixSpan<const float> g,
                           MatrixSpan<float> dx) noexcept;
 
 // Losses of one row.
-
-struct RowLoss {
-  double loss = 0;
-  bool correct = false;
-};
 
 // Computes CrossEntropy for one counted row of n logits. `gradient`, if not nullptr, receives
 // weight * (softmax - one-hot); it may be x.

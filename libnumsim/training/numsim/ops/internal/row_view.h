@@ -1,4 +1,4 @@
-// What the texts of *_rule.inc take: the rows of matrices, for code of the host and of a device.
+// Arguments and results of the texts of *_rule.inc, for code of the host and of a device.
 #pragma once
 
 #include <cstddef>
@@ -14,6 +14,12 @@ inline constexpr size_t kRowLanes = 16;
 
 // The smallest norm by which UnitNorm divides.
 inline constexpr double kLeastNorm = 1e-12;
+
+// The loss of one row, and whether its largest score is the target's.
+struct RowLoss {
+  double loss;
+  bool correct;
+};
 
 // The rows of a matrix at its place.
 template <class T>

@@ -162,6 +162,20 @@ struct RowLanes {
   HWY_INLINE bool Owns(size_t) const { return true; }
 };
 
+// Sums over rows or vectors, in memory: sum k at of[k].
+template <size_t kSums>
+struct MemorySums {
+  float* of[kSums];
+
+  template <class Term>
+  HWY_INLINE float SumRow(const RowLanes& l, size_t n, const Term& term) const {
+    return l.SumRow(n, term);
+  }
+  HWY_INLINE void Add(const RowLanes& l, size_t k, size_t i, size_t count, RowVector term) const {
+    l.Store(l.Add(l.Load(of[k] + i, count), term), of[k] + i, count);
+  }
+};
+
 #define NUMSIM_RULE HWY_INLINE
 #define NUMSIM_BODY HWY_ATTR
 #include "numsim/ops/internal/rows_rule.inc"

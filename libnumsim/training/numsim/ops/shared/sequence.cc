@@ -5,6 +5,7 @@
 
 #include "numsim/base/elementary.h"
 #include "numsim/base/require.h"
+#include "numsim/ops/internal/ops_simd.h"
 #include "numsim/ops/internal/row_loops.h"
 
 namespace numsim {
@@ -20,19 +21,21 @@ void AddToRow(const T* x, size_t n, T* y) {
   for (size_t i = 0; i < n; ++i) y[i] += x[i];
 }
 
-// Rotates the points (first[j], second[j]). No array overlaps another, which the compiler must know to
-// use vectors without a test per head.
-template <typename T>
-void RotateHead(const T* __restrict cosine,
-                const T* __restrict sine,
-                T sign,
-                size_t n,
-                T* __restrict first,
-                T* __restrict second) {
-  for (size_t j = 0; j < n; ++j) {
-    const T a = first[j], b = second[j], s = sign * sine[j];
-    first[j] = a * cosine[j] - b * s;
-    second[j] = a * s + b * cosine[j];
+// Rotates the heads of row `position` of a sequence.
+void RotateRow(In<double> cosines,
+               In<double> sines,
+               size_t position,
+               size_t head_dim,
+               double sign,
+               MatrixSpan<double> row) {
+  const double *const cosine = cosines.Row(position), *const sine = sines.Row(position);
+  const size_t half = head_dim / 2;
+  for (double *first = row.data, *const end = first + row.cols; first < end; first += head_dim) {
+    for (size_t j = 0; j < half; ++j) {
+      const double a = first[j], b = first[half + j], s = sign * sine[j];
+      first[j] = a * cosine[j] - b * s;
+      first[half + j] = a * s + b * cosine[j];
+    }
   }
 }
 
@@ -131,11 +134,13 @@ void RotatePositions(In<T> cosines, In<T> sines, size_t head_dim, bool inverse, 
   CheckShape(kName, sines, length, half);
   NUMSIM_CHECK(length != 0 && x.rows % length == 0, "{} of {}", x.rows, length);
   const T sign = inverse ? T{-1} : T{1};
-  ForRows(x.rows, 2 * x.cols, [&](size_t i) {
-    const T* const cosine = cosines.Row(i % length);
-    const T* const sine = sines.Row(i % length);
-    for (T *head = x.Row(i), *const end = head + x.cols; head < end; head += head_dim) {
-      RotateHead(cosine, sine, sign, half, head, head + half);
+  ForRowRanges(x.rows, 2 * x.cols, [&](size_t begin, size_t end) {
+    if constexpr (std::is_same_v<T, float>) {
+      RotatePart({cosines, sines, head_dim, sign, x}, begin, end);
+    } else {
+      for (size_t i = begin; i < end; ++i) {
+        RotateRow(cosines, sines, i % length, head_dim, sign, x.Rows(i, 1));
+      }
     }
   });
 }

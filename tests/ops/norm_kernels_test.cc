@@ -1,0 +1,208 @@
+// The kernels of norms, run on the host: their results are those of the host's operations, bit for
+// bit.
+#include "numsim/ops/internal/norm_kernels.h"
+
+#include <gtest/gtest.h>
+
+#include <limits>
+
+#include "numsim/ops/shared/norm.h"
+#include "tests/ops/kernel_checks.h"
+
+namespace numsim {
+namespace {
+
+constexpr double kEpsilon = 1e-5;
+
+// Inputs of a norm with `vectors` vectors of n elements per row.
+struct Problem {
+  Grid<float> x, g, gain, bias;
+
+  Problem(size_t rows, size_t vectors, size_t n)
+      : x(rows, vectors * n, 1), g(rows, vectors * n, 2), gain(1, n, 3), bias(1, n, 4) {
+    for (size_t r = 0; r < rows; ++r) {
+      for (size_t c = 0; c < x.cols(); ++c) x(r, c) = x(r, c) * 3 + static_cast<float>(r % 5);
+    }
+  }
+  // Puts special values into some rows.
+  void AddSpecials() {
+    const float specials[] = {0.0f,
+                              -0.0f,
+                              1e-42f,
+                              1e30f,
+                              std::numeric_limits<float>::infinity(),
+                              std::numeric_limits<float>::quiet_NaN()};
+    for (size_t i = 0; i < std::size(specials); ++i) {
+      const size_t row = i * x.rows() / std::size(specials);
+      x(row, i % x.cols()) = specials[i];
+      g(row, (i + 1) % x.cols()) = specials[(i + 2) % std::size(specials)];
+    }
+    for (size_t c = 0; c < x.cols(); ++c) x(x.rows() - 1, c) = 0;
+  }
+  size_t vectors() const { return x.cols() / gain.cols(); }
+};
+
+// Room for all that the norms of a problem write.
+struct Room {
+  Grid<float> inverse, mean, y, gain_gradient, bias_gradient, dx;
+
+  explicit Room(const Problem& p)
+      : inverse(p.x.rows(), p.vectors()),
+        mean(inverse),
+        y(p.x.rows(), p.x.cols()),
+        gain_gradient(1, p.gain.cols()),
+        bias_gradient(gain_gradient),
+        dx(y) {}
+  Grids All() const { return {inverse, mean, y, gain_gradient, bias_gradient, dx}; }
+};
+
+Grids RmsNormOnHost(const Problem& p) {
+  Room r(p);
+  RmsNorm<float>(p.x.View(), p.gain.View(), kEpsilon, r.inverse.View(), r.y.View());
+  RmsNormGradient<float>(
+      p.g.View(), p.x.View(), p.gain.View(), r.inverse.View(), r.gain_gradient.View(), r.dx.View());
+  return r.All();
+}
+Grids RmsNormByKernels(const Problem& p, const FiberLauncher& launch) {
+  Room r(p);
+  RmsNormBy(launch, p.x.View(), p.gain.View(), kEpsilon, r.inverse.View(), r.y.View());
+  std::vector<float> sums = Scratch(BlockSums<1>(p.x.rows(), {r.gain_gradient.View()}));
+  RmsNormGradientBy(launch,
+                    p.g.View(),
+                    p.x.View(),
+                    p.gain.View(),
+                    r.inverse.View(),
+                    sums.data(),
+                    r.gain_gradient.View(),
+                    r.dx.View());
+  return r.All();
+}
+
+Grids LayerNormOnHost(const Problem& p) {
+  Room r(p);
+  LayerNorm<float>(p.x.View(),
+                   p.gain.View(),
+                   p.bias.View(),
+                   kEpsilon,
+                   r.mean.View(),
+                   r.inverse.View(),
+                   r.y.View());
+  LayerNormGradient<float>(p.g.View(),
+                           p.x.View(),
+                           p.gain.View(),
+                           r.mean.View(),
+                           r.inverse.View(),
+                           r.gain_gradient.View(),
+                           r.bias_gradient.View(),
+                           r.dx.View());
+  return r.All();
+}
+Grids LayerNormByKernels(const Problem& p, const FiberLauncher& launch) {
+  Room r(p);
+  LayerNormBy(launch,
+              p.x.View(),
+              p.gain.View(),
+              p.bias.View(),
+              kEpsilon,
+              r.mean.View(),
+              r.inverse.View(),
+              r.y.View());
+  std::vector<float> sums =
+      Scratch(BlockSums<2>(p.x.rows(), {r.gain_gradient.View(), r.bias_gradient.View()}));
+  LayerNormGradientBy(launch,
+                      p.g.View(),
+                      p.x.View(),
+                      p.gain.View(),
+                      r.mean.View(),
+                      r.inverse.View(),
+                      sums.data(),
+                      r.gain_gradient.View(),
+                      r.bias_gradient.View(),
+                      r.dx.View());
+  return r.All();
+}
+
+Grids UnitNormOnHost(const Problem& p) {
+  Room r(p);
+  UnitNorm<float>(p.x.View(), r.inverse.View(), r.y.View());
+  UnitNormGradient<float>(p.g.View(), r.y.View(), r.inverse.View(), r.dx.View());
+  return r.All();
+}
+Grids UnitNormByKernels(const Problem& p, const FiberLauncher& launch) {
+  Room r(p);
+  UnitNormBy(launch, p.x.View(), r.inverse.View(), r.y.View());
+  UnitNormGradientBy(launch, p.g.View(), r.y.View(), r.inverse.View(), r.dx.View());
+  return r.All();
+}
+
+void ExpectSameNorms(const Problem& p, uint64_t seeds) {
+  ExpectSame(
+      RmsNormOnHost(p), [&](const auto& launch) { return RmsNormByKernels(p, launch); }, seeds);
+  ExpectSame(
+      LayerNormOnHost(p), [&](const auto& launch) { return LayerNormByKernels(p, launch); }, seeds);
+  if (p.vectors() == 1) {
+    ExpectSame(
+        UnitNormOnHost(p), [&](const auto& launch) { return UnitNormByKernels(p, launch); }, seeds);
+  }
+}
+
+// Around the numbers of lanes, of columns of a tile, of vectors of a round and of rows of a block.
+TEST(NormKernels, GiveTheBitsOfTheHostAtEveryShape) {
+  for (const size_t rows : {1, 2, 15, 16, 17, 127, 128, 129, 300}) {
+    for (const size_t vectors : {1, 3}) {
+      for (const size_t n : {1, 2, 15, 16, 17, 31, 33, 130, 255, 256, 257, 600}) {
+        if (rows * n * vectors > 15000) continue;
+        SCOPED_TRACE(std::to_string(rows) + " rows of " + std::to_string(vectors) + " x " +
+                     std::to_string(n));
+        ExpectSameNorms(Problem(rows, vectors, n), 2);
+      }
+    }
+  }
+}
+
+TEST(NormKernels, GiveTheBitsOfTheHostForSpecialValues) {
+  for (const size_t n : {1, 5, 16, 40}) {
+    Problem p(30, 1, n);
+    p.AddSpecials();
+    ExpectSameNorms(p, 2);
+  }
+}
+
+TEST(NormKernels, MayWriteTheirResultsOverTheirInputs) {
+  const Problem p(35, 2, 37);
+  const Grids rms = RmsNormOnHost(p);
+  Room r(p);
+  Grid<float> x = p.x, g = p.g;
+  const FiberLauncher launch{{.seed = 3}};
+  RmsNormBy(launch, x.View(), p.gain.View(), kEpsilon, r.inverse.View(), x.View());
+  std::vector<float> sums = Scratch(BlockSums<1>(35, {r.gain_gradient.View()}));
+  RmsNormGradientBy(launch,
+                    g.View(),
+                    p.x.View(),
+                    p.gain.View(),
+                    r.inverse.View(),
+                    sums.data(),
+                    r.gain_gradient.View(),
+                    g.View());
+  EXPECT_TRUE(Same({x, r.gain_gradient, g}, {rms[2], rms[3], rms[5]}));
+}
+
+TEST(NormKernels, WriteZeroSumsForNoRows) {
+  const Problem none(0, 1, 20);
+  const Grids by_kernels = LayerNormByKernels(none, {});
+  EXPECT_TRUE(Same(by_kernels, LayerNormOnHost(none)));
+  EXPECT_EQ(by_kernels[4](0, 19), 0);
+}
+
+TEST(NormKernels, FaultsAreFound) {
+  const Problem p(40, 1, 300);
+  ExpectFaultsFound(
+      RmsNormOnHost(p), [&](const auto& launch) { return RmsNormByKernels(p, launch); }, 2);
+  ExpectFaultsFound(
+      LayerNormOnHost(p), [&](const auto& launch) { return LayerNormByKernels(p, launch); }, 2);
+  ExpectFaultsFound(
+      UnitNormOnHost(p), [&](const auto& launch) { return UnitNormByKernels(p, launch); }, 0);
+}
+
+}  // namespace
+}  // namespace numsim
