@@ -16,6 +16,7 @@
 #include "numsim/cast/cast.h"
 #include "numsim/formats/format_names.h"
 #include "numsim/formats/format_table.h"
+#include "numsim/io/table_file.h"
 #include "numsim/io/tensor_file.h"
 #include "numsim/profiles/profile.h"
 #include "numsim/random/streams.h"
@@ -135,7 +136,7 @@ CastOptions WithoutWord(CastOptions options) {
 
 int Cast(const CastOptions& given) {
   const CastOptions options = WithoutWord(given);
-  const Format format = ParseFormat(options.format);
+  const Format format = ParseCastFormat(options.format);
   CheckOptions(options, format);
   NamedArray in = ReadTensor(options.in);
   if (options.scales.Given()) {
@@ -171,7 +172,8 @@ void AddCastCommand(Program& program) {
                   "the dtype of the format, such as F8_E4M3, if it has one (float32 with --decode)")
       ->required()
       ->check(NotEmpty());
-  sub->add_option("--format", options->format, FormatHelp("Format: a name or a custom format"))
+  sub->add_option(
+         "--format", options->format, FormatHelp("Format: a name, a custom format or table:FILE"))
       ->required();
   AddRoundingOptions(sub, options->rounding, "nonsaturate");
   CLI::Option* decode =

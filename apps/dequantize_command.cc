@@ -10,6 +10,7 @@
 #include "apps/tensor_argument.h"
 #include "numsim/cast/cast.h"
 #include "numsim/io/atomic_file.h"
+#include "numsim/io/table_file.h"
 #include "numsim/io/tensor_file.h"
 
 namespace numsim::apps {
@@ -112,7 +113,7 @@ DequantizedFile OfCheckpoint(const DequantizeOptions& options) {
 
 int RunDequantize(const DequantizeOptions& options) {
   CheckTensorOutput("OUT", options.out);
-  if (!options.given.format.empty()) ParseFormat(options.given.format);
+  if (!options.given.format.empty()) ParseCastFormat(options.given.format);
   if (!options.given.granularity.empty()) ParseScaleLayout(options.given.granularity);
   CheckKeepsInputs(
       "OUT",

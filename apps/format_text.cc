@@ -7,6 +7,7 @@
 #include <mutex>
 #include <set>
 
+#include "numsim/formats/decode.h"
 #include "numsim/formats/format_names.h"
 
 namespace numsim::apps {
@@ -16,7 +17,8 @@ std::string CodeText(const FormatSpec& format, uint32_t code) {
 }
 
 std::string BitsText(const FormatSpec& format, uint32_t code) {
-  if (format.sign == Sign::kTwosComplement) return fmt::format("{:0{}b}", code, format.Bits());
+  if (format.sign == Sign::kTwosComplement || format.IsTable())
+    return fmt::format("{:0{}b}", code, format.Bits());
   std::string text;
   if (format.IsSigned()) {
     text += (code & format.SignBit()) != 0 ? '1' : '0';
@@ -34,6 +36,13 @@ std::string BitsText(const FormatSpec& format, uint32_t code) {
 std::string ValueText(float value) {
   if (std::isnan(value)) return std::signbit(value) ? "-nan" : "nan";
   return fmt::format("{}", value);
+}
+
+ValueClass ClassOf(const FormatSpec& format, uint32_t code) {
+  if (!format.IsTable()) return Classify(format, code);
+  const float value = Decode(format, code);
+  if (std::isnan(value)) return ValueClass::kUnused;
+  return value == 0 ? ValueClass::kZero : ValueClass::kNormal;
 }
 
 std::string ClassText(ValueClass value_class) {

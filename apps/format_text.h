@@ -17,6 +17,10 @@ std::string BitsText(const FormatSpec& format, uint32_t code);
 // Returns the shortest text that parses to the same float32, such as "0.78125", "inf", "nan", "-0".
 std::string ValueText(float value);
 
+// Returns the class of a code; in a table of values kZero, kNormal, and kUnused for codes that stand for
+// nothing.
+ValueClass ClassOf(const FormatSpec& format, uint32_t code);
+
 // Returns "zero", "subnormal", "normal", "infinity", "NaN" or "unused".
 std::string ClassText(ValueClass value_class);
 

@@ -1,6 +1,7 @@
 // `numsim formats`: lists the number formats, or describes one of them.
 #include <fmt/format.h>
 
+#include <cmath>
 #include <nlohmann/json.hpp>
 
 #include "apps/command.h"
@@ -8,6 +9,8 @@
 #include "numsim/formats/decode.h"
 #include "numsim/formats/format_names.h"
 #include "numsim/formats/format_table.h"
+#include "numsim/formats/value_table.h"
+#include "numsim/io/table_file.h"
 
 namespace numsim::apps {
 namespace {
@@ -121,8 +124,8 @@ Json FieldsJson(const FormatEntry& entry) {
 Json CodesJson(const FormatSpec& f) {
   Json codes = Json::array();
   for (uint32_t code = 0; code <= f.CodeMask(); ++code) {
-    const ValueClass value_class = Classify(f, code);
-    const bool number = value_class != ValueClass::kNan && value_class != ValueClass::kInfinity;
+    const ValueClass value_class = ClassOf(f, code);
+    const bool number = std::isfinite(Decode(f, code));
     Json item;
     item["code"] = code;
     item["bits"] = BitsText(f, code);
@@ -132,6 +135,14 @@ Json CodesJson(const FormatSpec& f) {
     codes.push_back(std::move(item));
   }
   return codes;
+}
+
+std::string TableNames() {
+  std::string text;
+  for (const ValueTable* const table : NamedTables()) {
+    text += (text.empty() ? "" : ", ") + table->name;
+  }
+  return text;
 }
 
 void PrintTable() {
@@ -165,9 +176,29 @@ void PrintTable() {
   fmt::print(
       "\nNames of torch, ml_dtypes, CUDA, OCP, ONNX and others are accepted too, in any case.\n"
       "A custom format: eXmY[:bias=N,inf=none|ieee|top,nan=none|ieee|all-ones|negative-zero,\n"
-      "zero=signed|unsigned,overflow=inf|nan|max]; ueXmY is unsigned. Keys also go after a "
-      "name.\ne2m1, e2m3 and e3m2 are OCP's; ieee-e2m1 is IEEE-like, as other eXmY are. {}.\n",
-      FormatNote("e4m3"));
+      "zero=signed|unsigned,overflow=inf|nan|max,subnormals=keep|flush]; ueXmY is unsigned. Keys also "
+      "go after a name.\nFixed point: fixedI.F[:range=full|symmetric], ufixedI.F, intN, uintN; I counts "
+      "the sign bit.\ne2m1, e2m3 and e3m2 are OCP's; ieee-e2m1 is IEEE-like, as other eXmY are. {}.\n"
+      "Tables of values, for casts and quantised matrices: {} and table:FILE.\n",
+      FormatNote("e4m3"),
+      TableNames());
+}
+
+// The table of docs/formats.md on tables of values.
+void PrintTablesMarkdown() {
+  fmt::print(
+      "| name | bits | values | lowest | highest | source | note |\n"
+      "| --- | ---: | ---: | ---: | ---: | --- | --- |\n");
+  for (const ValueTable* const table : NamedTables()) {
+    fmt::print("| `{}` | {} | {} | {} | {} | {} | {} |\n",
+               table->name,
+               table->spec.Bits(),
+               table->values.size(),
+               table->values.front(),
+               table->values.back(),
+               table->source,
+               table->note);
+  }
 }
 
 void PrintMarkdown() {
@@ -200,14 +231,16 @@ void PrintCodes(const FormatSpec& f) {
   constexpr uint32_t kColumns = 4;
   const uint32_t count = f.CodeMask() + 1;
   const uint32_t rows = (count + kColumns - 1) / kColumns;
-  fmt::print("\nevery code: bits ({}), value\n",
-             f.sign == Sign::kTwosComplement ? "two's complement" : "sign exponent mantissa");
+  const std::string_view layout = f.IsTable()                       ? "one number"
+                                  : f.sign == Sign::kTwosComplement ? "two's complement"
+                                                                    : "sign exponent mantissa";
+  fmt::print("\nevery code: bits ({}), value\n", layout);
   for (uint32_t row = 0; row < rows; ++row) {
     std::string line;
     for (uint32_t column = 0; column < kColumns; ++column) {
       const uint32_t code = column * rows + row;
       if (code >= count) continue;
-      const bool unused = Classify(f, code) == ValueClass::kUnused;
+      const bool unused = ClassOf(f, code) == ValueClass::kUnused;
       line += fmt::format("{} {} {:<15}",
                           CodeText(f, code),
                           BitsText(f, code),
@@ -231,6 +264,36 @@ std::string OtherNamesText(std::string_view format) {
   return text;
 }
 
+int PrintValueTable(const ValueTable& table, bool json) {
+  const auto code_of = [&](size_t position) { return CodeText(table.spec, table.codes[position]); };
+  if (json) {
+    Json fields;
+    fields["name"] = table.name;
+    fields["bits"] = table.spec.Bits();
+    fields["max"] = table.largest;
+    fields["values"] = table.values;
+    fields["source"] = table.source;
+    fields["note"] = table.note;
+    fields["codes"] = CodesJson(table.spec);
+    fmt::print("{}\n", fields.dump(2));
+    return 0;
+  }
+  fmt::print("{}: {}\n", table.name, table.note);
+  const auto line = [](std::string_view key, const auto& value) {
+    fmt::print("  {:<14} {}\n", key, value);
+  };
+  line("source", table.source);
+  line("layout",
+       fmt::format("{} bits: a table of {} values", table.spec.Bits(), table.values.size()));
+  line("lowest", fmt::format("{} ({})", table.values.front(), code_of(0)));
+  line("highest", fmt::format("{} ({})", table.values.back(), code_of(table.values.size() - 1)));
+  line("NaN input", fmt::format("highest value ({})", table.values.back()));
+  line("overflow", "the end of the table");
+  line("for", "casts and quantised matrices, on the host");
+  PrintCodes(table.spec);
+  return 0;
+}
+
 // `note` is the note of the name that was given.
 void PrintOne(const FormatEntry& entry, std::string_view note) {
   const FormatSpec& f = entry.spec;
@@ -247,6 +310,10 @@ void PrintOne(const FormatEntry& entry, std::string_view note) {
                    f.mantissa_bits,
                    f.bias));
   line("max", fmt::format("{} ({})", MaxFinite(f), CodeText(f, f.MaxFiniteCode())));
+  if (f.full_range)
+    line("min", fmt::format("{} ({})", Decode(f, f.SignBit()), CodeText(f, f.SignBit())));
+  if (f.flush_subnormals)
+    line("subnormals", "flushed: results become zero, codes are read as zero");
   line("min normal", MinNormal(f));
   line("min positive", MinPositive(f));
   if (f.subnormal_shift != 0) {
@@ -280,6 +347,8 @@ int PrintFormats(const std::string& name, bool json, bool markdown) {
     }
     return 0;
   }
+  if (name.starts_with("table:")) return PrintValueTable(TableOf(ParseCastFormat(name).spec), json);
+  if (const ValueTable* const table = FindTable(name)) return PrintValueTable(*table, json);
   const Format format = ParseFormatWithoutNote(name);  // the note is below
   const FormatEntry* known = FindFormat(format.name);
   const FormatEntry entry =
@@ -302,15 +371,23 @@ void AddFormatsCommand(Program& program) {
     std::string name;
     bool json = false;
     bool markdown = false;
+    bool tables = false;
   };
   auto options = std::make_shared<Options>();
   CLI::App* sub =
       program.app.add_subcommand("formats", "List the number formats, or describe one of them");
-  sub->add_option("NAME", options->name, "Describe this format: a name or a custom format");
+  sub->add_option(
+      "NAME", options->name, "Describe this format: a name, a custom format or table:FILE");
   sub->add_flag("--json", options->json, "Print JSON");
   sub->add_flag("--markdown", options->markdown, "Print the Markdown table of docs/formats.md");
+  sub->add_flag("--tables", options->tables, "With --markdown, print that of tables of values")
+      ->needs("--markdown");
   Example(sub, "numsim formats e4m3fn\n  numsim formats e4m3:bias=8,inf=none,nan=all-ones --json");
   Choose(program, sub, [options] {
+    if (options->tables) {
+      PrintTablesMarkdown();
+      return 0;
+    }
     return PrintFormats(options->name, options->json, options->markdown);
   });
 }

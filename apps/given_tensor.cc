@@ -6,6 +6,7 @@
 #include "numsim/base/error.h"
 #include "numsim/base/printable.h"
 #include "numsim/cast/cast.h"
+#include "numsim/io/table_file.h"
 
 namespace numsim::apps {
 namespace {
@@ -75,8 +76,8 @@ Format FormatOfCodes(const Array& codes,
     if (options.format.empty() || ParseFormat(options.format).spec == format.spec) return format;
     throw Error::Format("{}: --format is {}, but the elements are {}", what, options.format, own);
   }
-  if (!options.format.empty()) return ParseFormat(options.format);
-  if (stated) return ParseFormat(*stated);
+  if (!options.format.empty()) return ParseCastFormat(options.format);
+  if (stated) return ParseCastFormat(*stated);
   if (const auto format = FormatByScales(codes, scales)) return *format;
   throw Error::Format(
       "{}: {} elements are codes of a format that the file does not name; name it "

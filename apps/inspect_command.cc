@@ -12,6 +12,7 @@
 #include "numsim/base/error.h"
 #include "numsim/formats/decode.h"
 #include "numsim/formats/format_table.h"
+#include "numsim/io/table_file.h"
 #include "numsim/rounding/encode_plan.h"
 #include "numsim/rounding/exact_number.h"
 #include "numsim/rounding/rounding_modes.h"
@@ -43,7 +44,7 @@ ExactNumber ParseValue(const FormatSpec& format, const std::string& text) {
 }
 
 std::string Described(const FormatSpec& format, uint32_t code) {
-  const ValueClass value_class = Classify(format, code);
+  const ValueClass value_class = ClassOf(format, code);
   return fmt::format("{}  {}  {:<14} {}",
                      CodeText(format, code),
                      BitsText(format, code),
@@ -216,7 +217,7 @@ int Inspect(const std::string& format_text,
             const std::string& value_text,
             int random_bits,
             const std::string& profile) {
-  const Format format = ParseFormat(format_text);
+  const Format format = ParseCastFormat(format_text);
   const ExactNumber value = ParseValue(format.spec, value_text);
   const std::string profile_lines =
       profile.empty() ? "" : ProfileLines(profile, format, value);  // throws before any output
@@ -246,7 +247,8 @@ void AddInspectCommand(Program& program) {
   auto options = std::make_shared<Options>();
   CLI::App* sub = program.app.add_subcommand(
       "inspect", "Show the code, neighbours and roundings of one value in one format");
-  sub->add_option("FORMAT", options->format, "Format: a name or a custom format")->required();
+  sub->add_option("FORMAT", options->format, "Format: a name, a custom format or table:FILE")
+      ->required();
   sub->add_option("VALUE",
                   options->value,
                   "A number (decimal or hexadecimal, of any length), a sum A+B, or a code:0x..; "

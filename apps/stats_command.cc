@@ -16,6 +16,7 @@
 #include "numsim/formats/format_names.h"
 #include "numsim/formats/format_table.h"
 #include "numsim/io/csv.h"
+#include "numsim/io/table_file.h"
 #include "numsim/io/tensor_file.h"
 #include "numsim/quantize/quantize_float64.h"
 #include "numsim/quantize/quantized_matrix.h"
@@ -204,7 +205,7 @@ Task ParseTask(const StatsOptions& options) {
     }
   }
   if (task.words.empty()) others = options.formats;  // an empty list is refused as such
-  if (!others.empty()) task.formats = ParseFormatList(others);
+  if (!others.empty()) task.formats = ParseCastFormatList(others);
   task.layouts = ParseLayouts(options.granularity);
   task.quantize.rounding = options.rounding.ParsedRounding();
   task.quantize.overflow = options.rounding.ParsedOverflow();

@@ -273,7 +273,11 @@ TEST_F(CBadArguments, FormatsThatNoTextNames) {
   for (const int value : {-128, -1, 1, 2, 127}) {
     expect_bad([=](auto& f) { f.subnormal_shift = static_cast<int8_t>(value); });
   }
-  for (int i = 0; i < 6; ++i) expect_bad([=](auto& f) { f.reserved[i] = 1; });
+  for (int i = 0; i < 3; ++i) expect_bad([=](auto& f) { f.reserved[i] = 1; });
+  expect_bad([](auto& f) { f.full_range = 1; });
+  expect_bad([](auto& f) { f.full_range = 2; });
+  expect_bad([](auto& f) { f.flush_subnormals = 2; });
+  expect_bad([](auto& f) { f.table = 255; });
   expect_bad([](auto& f) { f = {}; });
   expect_bad([](auto& f) { std::memset(&f, 0xFF, sizeof f); });
 }

@@ -2,6 +2,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <string>
 #include <vector>
 
@@ -197,6 +198,63 @@ TEST(ParseFormat, RefusesFormatsWithoutANumberBesidesZero) {
   EXPECT_THROW(ParseFormat("e1m0:nan=all-ones,inf=none"), Error);
 }
 
+// Names and the spacing, lowest and highest number that they promise.
+TEST(ParseFormat, FixedPointHasTheRangeOfItsName) {
+  struct Promise {
+    const char* text;
+    int bits;
+    double spacing, lowest, highest;
+  };
+  const Promise promises[] = {{"fixed4.4", 8, 0x1p-4, -8, 8 - 0x1p-4},
+                              {"fixed1.7", 8, 0x1p-7, -1, 1 - 0x1p-7},
+                              {"fixed8.0", 8, 1, -128, 127},
+                              {"fixed2.6:range=symmetric", 8, 0x1p-6, -(2 - 0x1p-6), 2 - 0x1p-6},
+                              {"int4", 4, 1, -8, 7},
+                              {"int4:range=symmetric", 4, 1, -7, 7},
+                              {"int2:range=symmetric", 2, 1, -1, 1},
+                              {"int25", 25, 1, -0x1p24, 0x1p24 - 1},
+                              {"int8", 8, 1, -127, 127},
+                              {"ufixed0.8", 8, 0x1p-8, 0, 1 - 0x1p-8},
+                              {"uint8", 8, 1, 0, 255},
+                              {"uint24", 24, 1, 0, 0x1p24 - 1}};
+  for (const Promise& promise : promises) {
+    SCOPED_TRACE(promise.text);
+    const FormatSpec spec = ParseFormat(promise.text).spec;
+    EXPECT_EQ(spec.Bits(), promise.bits);
+    EXPECT_EQ(double{Decode(spec, 1)}, promise.spacing);
+    EXPECT_EQ(double{MaxFinite(spec)}, promise.highest);
+    const uint32_t lowest = (0u - spec.LastFiniteCode(true)) & spec.CodeMask();
+    EXPECT_EQ(spec.IsSigned() ? double{Decode(spec, lowest)} : 0.0, promise.lowest);
+    // Every code is its integer times the spacing.
+    for (uint32_t code = 0; spec.Bits() <= 16 && code <= spec.CodeMask(); ++code) {
+      const bool negative = spec.IsSigned() && (code & spec.SignBit()) != 0;
+      const double integer =
+          static_cast<double>(code) - (negative ? std::ldexp(1, spec.Bits()) : 0);
+      ASSERT_EQ(double{Decode(spec, code)}, integer * promise.spacing) << code;
+    }
+  }
+  EXPECT_EQ(ParseFormat("ue1m7:bias=-6,inf=none,nan=none").name, "uint8");
+  EXPECT_EQ(ParseFormat("fixed8.0:range=symmetric").name, "int8");
+  EXPECT_EQ(ParseFormat("int8:range=full").name, "fixed8.0");
+  EXPECT_EQ(ParseFormat("e1m2:inf=none,nan=none").name, "e1m2fn");
+}
+
+TEST(ParseFormat, RefusesFixedPointOutOfRangeAndOtherKeys) {
+  ExpectRefused({"fixed0.4", "0 integer and 4 fraction bits"});
+  ExpectRefused({"fixed1.0", "2 to 25 in all"});
+  ExpectRefused({"fixed20.6", "2 to 25 in all"});
+  ExpectRefused({"ufixed20.6", "2 to 24 in all"});
+  ExpectRefused({"int26", "26 integer"});
+  ExpectRefused({"uint99", "99 integer"});
+  ExpectRefused({"fixed4", "fixed4"});
+  ExpectRefused({"fixed4.4:bias=3", "unknown key 'bias'"});
+  ExpectRefused({"int4:range=half", "range"});
+  ExpectRefused({"e4m3fn:range=full", "range is for integers"});
+  ExpectRefused({"e4m3fn:subnormals=none", "subnormals"});
+  ExpectRefused({"e4m3fnuz:subnormals=flush", "zero=signed"});
+  ExpectRefused({"e1m6:subnormals=flush", "no finite value besides zero"});
+}
+
 TEST(ToString, NamesEveryTableEntry) {
   for (const FormatEntry& entry : FormatTable()) EXPECT_EQ(ToString(entry.spec), entry.name);
 }
@@ -209,7 +267,14 @@ TEST(ToString, IsReadBackToTheSameFormat) {
                                     "e8m22",
                                     "e4m3fnuz:overflow=max",
                                     "e8m0fnu:bias=120",
-                                    "int8:bias=0",
+                                    "int8:range=full",
+                                    "int4:range=symmetric",
+                                    "int16",
+                                    "uint12",
+                                    "fixed1.7",
+                                    "ufixed4.4",
+                                    "fixed8.17:range=symmetric",
+                                    "ue1m7:bias=-9,inf=none,nan=none",
                                     "bnb-e4m3:bias=9",
                                     "binary8p3se:overflow=max",
                                     "e5m2:zero=unsigned",

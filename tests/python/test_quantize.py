@@ -230,7 +230,7 @@ def test_stacks_of_matrices_are_refused_with_what_to_do(rng):
         ("mxfp6", "e3m2fn", "block:32/e8m0"),
         ("mxfp6-e2m3", "e2m3fn", "block:32/e8m0"),
         ("mxfp4", "e2m1fn", "block:32/e8m0"),
-        ("mxint8", "int8", "block:32/e8m0"),
+        ("mxint8", "fixed2.6:range=symmetric", "block:32/e8m0"),
         ("nvfp4", "e2m1fn", "block:16/nvfp4"),
     ],
 )

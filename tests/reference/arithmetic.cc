@@ -67,13 +67,13 @@ Place PlaceBetween(const ExactNumber& x,
   return {position, 2 * static_cast<double>(k) + more, 2 * 0x1p33};
 }
 
-// The position of the largest value <= x, up to target.end(). Guessed, then
+// The position of the largest value <= x, up to target.end(true). Guessed, then
 // made sure.
 int64_t PositionOf(const Grid& target, const ExactNumber& x) {
   const int64_t first = target.format().has_zero ? 0 : -1;
   int64_t position = target.Locate(x.Approximate()).position;
   while (position > first && x.CompareWith(ToDyadic(target.Value(position))) < 0) --position;
-  while (position < target.end() && x.CompareWith(ToDyadic(target.Value(position + 1))) >= 0) {
+  while (position < target.end(true) && x.CompareWith(ToDyadic(target.Value(position + 1))) >= 0) {
     ++position;
   }
   return position;
@@ -91,7 +91,7 @@ Placement::Placement(const Grid& target, const ExactNumber& x, Modes modes)
   if (kind_ != Real::Kind::kFinite || zero_) return;
   const Format& f = target.format();
   const int64_t position = PositionOf(target, x);
-  if (position == target.end()) {
+  if (position == target.end(true)) {
     place_ = {position, 0, 1};
   } else {
     place_ = PlaceBetween(
@@ -110,7 +110,7 @@ bool Placement::IsTiny(bool negative,
                        const Setting& setting,
                        Tininess tininess,
                        uint32_t random) const {
-  if (target_->format().signs == Signs::kTwosComplement || !below_normal_) return false;
+  if (IsFixedPoint(target_->format()) || !below_normal_) return false;
   if (tininess == Tininess::kBeforeRounding || !in_last_gap_) return true;
   return !RoundsAway(last_gap_, negative, setting, random);
 }
@@ -123,11 +123,14 @@ Outcome Placement::RoundFinite(bool negative,
   const int64_t position =
       place_.position + (RoundsAway(place_, negative, setting, random) ? 1 : 0);
   Outcome outcome = {Finish(*target_, position, negative, setting), 0};
-  const bool becomes_zero = f.has_zero && position == 0;
+  const bool vanishes = f.flushes && position < int64_t{1} << f.mantissa_bits;
+  const bool becomes_zero = f.has_zero && (position == 0 || vanishes);
   if (negative && f.signs == Signs::kNone && !becomes_zero) return {outcome.code, kInvalidFlag};
   // Never both, also where a format has no normal number: there the largest value is subnormal.
-  if (position >= target_->end()) {
+  if (position >= target_->end(negative)) {
     outcome.flags = kOverflowFlag | kInexactFlag;
+  } else if (vanishes) {
+    outcome.flags = kInexactFlag | kUnderflowFlag;
   } else if (place_.distance != 0) {
     outcome.flags = kInexactFlag;
     if (IsTiny(negative, setting, tininess, random)) outcome.flags |= kUnderflowFlag;

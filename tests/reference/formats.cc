@@ -59,6 +59,16 @@ const std::vector<Format> kLiterature = {
 
     // -127 .. 127 in steps of 1: the first 64 are "subnormal" multiples of 2^(1 - bias - 6) = 1.
     {"int8", 8, 6, -5, kTwos, 0x7F, kNoCode, {}, kNoCode, kNoCode, false, kToMax},
+
+    // [UFP4]: eight magnitudes in steps of 1/2.
+    {"e1m2fn", 4, 2, 0, kBit, 0x7, kNoCode, {}, kNoCode, kNoCode, true, kToMax},
+    // Integers of [ml_dtypes] and ONNX: multiples of 2^(1 - bias - mantissa) = 1, one more below 0.
+    // With two mantissa bits more than needed, all of them and those beside them are "subnormal".
+    {"int4", 4, 4, -3, kTwos, 0x7, kNoCode, {}, kNoCode, kNoCode, false, kToMax, true, 0, true},
+    {"int2", 2, 2, -1, kTwos, 0x1, kNoCode, {}, kNoCode, kNoCode, false, kToMax, true, 0, true},
+    {"uint8", 8, 8, -7, kNone, 0xFF, kNoCode, {}, kNoCode, kNoCode, false, kToMax},
+    {"uint4", 4, 4, -3, kNone, 0xF, kNoCode, {}, kNoCode, kNoCode, false, kToMax},
+    {"uint2", 2, 2, -1, kNone, 0x3, kNoCode, {}, kNoCode, kNoCode, false, kToMax},
 };
 
 const std::vector<Format> kCustom = {
@@ -109,6 +119,20 @@ const std::vector<Format> kCustom = {
      true, kToMax},
     {"e4m3fn:overflow=max", 8, 3, 7, kBit, 0x7E, kNoCode, {{0x7F, 0x7F}, {0xFF, 0xFF}}, 0x7F, 0xFF,
      true, kToMax},
+    // Fixed point: -8 .. 8 - 2^-4, 0 .. 1 - 2^-8, -2^24 .. 2^24 - 1, and without the last number below.
+    {"fixed4.4", 8, 8, -3, kTwos, 0x7F, kNoCode, {}, kNoCode, kNoCode, false, kToMax, true, 0, true},
+    {"ufixed0.8", 8, 8, 1, kNone, 0xFF, kNoCode, {}, kNoCode, kNoCode, false, kToMax},
+    {"int12", 12, 12, -11, kTwos, 0x7FF, kNoCode, {}, kNoCode, kNoCode, false, kToMax, true, 0, true},
+    {"fixed2.6:range=symmetric", 8, 8, -1, kTwos, 0x7F, kNoCode, {}, kNoCode, kNoCode, false, kToMax},
+    // Without subnormals.
+    {"e4m3fn:subnormals=flush", 8, 3, 7, kBit, 0x7E, kNoCode, {{0x7F, 0x7F}, {0xFF, 0xFF}}, 0x7F, 0xFF,
+     true, kToNan, true, 0, false, true},
+    {"e5m2:subnormals=flush", 8, 2, 15, kBit, 0x7B, 0x7C, {{0x7D, 0x7F}, {0xFD, 0xFF}}, 0x7E, 0xFE, true,
+     kToInf, true, 0, false, true},
+    {"e8m7:subnormals=flush", 16, 7, 127, kBit, 0x7F7F, 0x7F80, {{0x7F81, 0x7FFF}, {0xFF81, 0xFFFF}},
+     0x7FC0, 0xFFC0, true, kToInf, true, 0, false, true},
+    {"ue3m2:inf=none,nan=none,subnormals=flush", 5, 2, 3, kNone, 0x1F, kNoCode, {}, kNoCode, kNoCode,
+     false, kToMax, true, 0, false, true},
     // More mantissa bits than fp16 in a format that can still be listed.
     {"e3m14:bias=40", 18, 14, 40, kBit, 0x1BFFF, 0x1C000,
      {{0x1C001, 0x1FFFF}, {0x3C001, 0x3FFFF}}, 0x1E000, 0x3E000, true, kToInf},
@@ -173,6 +197,11 @@ const Lists& AllLists() {
 }
 
 }  // namespace
+
+bool IsFixedPoint(const Format& f) {
+  const bool equal = f.signs == Signs::kNone && f.max_code < uint32_t{1} << f.mantissa_bits;
+  return f.signs == Signs::kTwosComplement || (equal && f.nans.empty() && f.infinity == kNoCode);
+}
 
 std::span<const Format> AllFormats() { return AllLists().all; }
 std::span<const Format> NamedFormats() { return AllFormats().first(AllLists().named); }

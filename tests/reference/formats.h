@@ -16,7 +16,7 @@ namespace oracle {
 enum class Signs {
   kNone,            // no negative numbers
   kSignBit,         // top bit
-  kTwosComplement,  // -c is 2^bits - c; 100...0 stands for nothing
+  kTwosComplement,  // -c is 2^bits - c; 100...0 stands for nothing unless `lowest`
 };
 
 // The result for a finite number beyond the largest value when nothing saturates.
@@ -45,7 +45,12 @@ struct Format {
   Spill spill = Spill::kToMax;
   bool has_zero = true;  // false: code 0 is 2^-bias (E8M0)
   int finer = 0;  // subnormals are spaced 2^finer closer than usual, below a subnormal gap [bnb]
+  bool lowest = false;   // code 100...0 of two's complement is the number below -max
+  bool flushes = false;  // numbers below the smallest normal do not exist: a result there is zero
 };
+
+// Whether the format is integers or fixed point: equally spaced numbers and nothing else.
+bool IsFixedPoint(const Format& format);
 
 // Every format of the table and, after them, custom ones that are harder than any of the table.
 std::span<const Format> NamedFormats();

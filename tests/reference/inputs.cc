@@ -8,17 +8,17 @@ namespace oracle {
 
 std::vector<int64_t> Positions(const Grid& grid, int64_t stride) {
   std::vector<int64_t> positions;
-  for (int64_t p = 0; p <= grid.end(); p += stride) positions.push_back(p);
+  for (int64_t p = 0; p <= grid.end(true); p += stride) positions.push_back(p);
   if (stride > 1) {
     const int64_t binade_size = int64_t{1} << grid.format().mantissa_bits;
-    for (int64_t begin = 0; begin <= grid.end(); begin += binade_size) {
+    for (int64_t begin = 0; begin <= grid.end(true); begin += binade_size) {
       for (int64_t p = begin - 2; p <= begin + 2; ++p) positions.push_back(p);
     }
-    for (int64_t p = grid.end() - 3; p <= grid.end(); ++p) positions.push_back(p);
+    for (int64_t p = grid.end(true) - 3; p <= grid.end(true); ++p) positions.push_back(p);
   }
   std::sort(positions.begin(), positions.end());
   positions.erase(std::unique(positions.begin(), positions.end()), positions.end());
-  std::erase_if(positions, [&](int64_t p) { return p < 0 || p > grid.end(); });
+  std::erase_if(positions, [&](int64_t p) { return p < 0 || p > grid.end(true); });
   return positions;
 }
 
@@ -29,7 +29,7 @@ std::vector<double> Landmarks(const Grid& grid, int64_t stride) {
   }
   for (int64_t p : Positions(grid, stride)) {
     const double low = grid.Value(p);
-    const double gap = p < grid.end() ? grid.Value(p + 1) - low : low;
+    const double gap = p < grid.end(true) ? grid.Value(p + 1) - low : low;
     for (double part : {0.0, 0.25, 0.5, 0.75}) points.push_back(low + part * gap);
   }
   return points;

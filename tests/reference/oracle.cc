@@ -90,6 +90,11 @@ uint32_t WithSign(const Format& f, uint32_t positive_code, bool negative) {
   return top + positive_code;
 }
 
+// The code of the number farthest from zero on that side.
+uint32_t EndOf(const Format& f, bool negative) {
+  return WithSign(f, f.max_code + (negative && f.lowest ? 1 : 0), negative);
+}
+
 // The result for a negative number that an unsigned format cannot hold. The value nearest to it is
 // the smallest, which also stands in for a NaN that the format lacks.
 uint32_t NegativeInUnsigned(const Format& f, bool infinite, Policy policy) {
@@ -99,17 +104,17 @@ uint32_t NegativeInUnsigned(const Format& f, bool infinite, Policy policy) {
 
 uint32_t EncodeInfinity(const Format& f, bool negative, Policy policy) {
   if (negative && f.signs == Signs::kNone) return NegativeInUnsigned(f, true, policy);
-  if (policy == Policy::kSaturate) return WithSign(f, f.max_code, negative);
+  if (policy == Policy::kSaturate) return EndOf(f, negative);
   if (f.infinity != kNoCode) return WithSign(f, f.infinity, negative);
   if (f.spill == Spill::kToNan) return NanOf(f, negative);
-  return WithSign(f, f.max_code, negative);
+  return EndOf(f, negative);
 }
 
 uint32_t EncodeOverflow(const Format& f, bool negative, Mode mode, Policy policy) {
   const bool to_max = policy != Policy::kNonsaturate || RoundsTowardZeroThere(mode, negative);
   if (!to_max && f.spill == Spill::kToInfinity) return WithSign(f, f.infinity, negative);
   if (!to_max && f.spill == Spill::kToNan) return NanOf(f, negative);
-  return WithSign(f, f.max_code, negative);
+  return EndOf(f, negative);
 }
 
 }  // namespace
@@ -133,7 +138,7 @@ Real FromFloat64(uint64_t bits) {
 }
 
 Grid::Grid(const Format& format) : format_(format) {
-  if (end() < kMaxListed) values_ = ListValues(format_, end() + 1);
+  if (end() < kMaxListed) values_ = ListValues(format_, end(true) + 1);
 }
 
 double Grid::Value(int64_t position) const {
@@ -150,7 +155,7 @@ double Grid::Value(int64_t position) const {
 
 Place Grid::Locate(double x) const {
   if (values_.empty()) return LocateByScaling(x);
-  if (x >= values_.back()) return {end(), 0, values_.back()};
+  if (x >= values_.back()) return {end(true), 0, values_.back()};
   const auto above = std::upper_bound(values_.begin(), values_.end(), x);
   const int64_t position = above - values_.begin() - 1;
   const double low = Value(position);
@@ -184,13 +189,18 @@ Real DecodeCode(const Grid& grid, uint32_t code) {
     if (code < range.first || code > range.last) continue;
     return {Real::Kind::kNan, top_bit && f.nan_plus != f.nan_minus, 0};
   }
+  const uint32_t below_sign =
+      f.signs == Signs::kNone ? code : code & ((uint32_t{1} << (f.bits - 1)) - 1);
+  if (f.flushes && below_sign < uint32_t{1} << f.mantissa_bits) {
+    return {Real::Kind::kFinite, top_bit && f.signs != Signs::kNone, 0};
+  }
   if (f.signs == Signs::kNone || !top_bit) {
     if (code == f.infinity) return {Real::Kind::kInfinity, false, 0};
     return {Real::Kind::kFinite, false, grid.Value(code)};
   }
   const uint32_t top = uint32_t{1} << (f.bits - 1);
   if (f.signs == Signs::kTwosComplement) {
-    if (code == top) return {Real::Kind::kUnused, true, 0};
+    if (code == top && !f.lowest) return {Real::Kind::kUnused, true, 0};
     return {Real::Kind::kFinite, true, grid.Value(int64_t{2} * top - code)};
   }
   if (code - top == f.infinity) return {Real::Kind::kInfinity, true, 0};
@@ -264,14 +274,17 @@ bool RoundsAway(const Place& place, bool negative, const Setting& setting, uint3
   return false;
 }
 
-uint32_t Finish(const Grid& grid, int64_t position, bool negative, const Setting& setting) {
+uint32_t Finish(const Grid& grid, int64_t rounded, bool negative, const Setting& setting) {
   const Format& f = grid.format();
+  const bool vanishes = f.flushes && rounded < int64_t{1} << f.mantissa_bits;
+  const int64_t position = vanishes ? 0 : rounded;
   // In a format without zero the result is never zero: position -1 becomes the smallest value.
   const bool is_zero = f.has_zero && position == 0;
   if (negative && f.signs == Signs::kNone && !is_zero) {
     return NegativeInUnsigned(f, false, setting.policy);
   }
-  if (position >= grid.end()) return EncodeOverflow(f, negative, setting.mode, setting.policy);
+  if (position >= grid.end(negative))
+    return EncodeOverflow(f, negative, setting.mode, setting.policy);
   if (position < 0) return 0;
   return f.signs == Signs::kNone ? static_cast<uint32_t>(position)
                                  : WithSign(f, static_cast<uint32_t>(position), negative);

@@ -73,18 +73,20 @@ class Grid {
   explicit Grid(const Format& format);
 
   const Format& format() const { return format_; }
-  // Position of the first value beyond the largest.
+  // Position of the first value beyond the largest; of negative numbers one more where the format
+  // has a lowest number.
   int64_t end() const { return int64_t{format_.max_code} + 1; }
-  // The value at a position from 0 (-1 where there is no zero) to end().
+  int64_t end(bool negative) const { return end() + (negative && format_.lowest ? 1 : 0); }
+  // The value at a position from 0 (-1 where there is no zero) to end(true).
   double Value(int64_t position) const;
-  // The place of x >= 0, x finite. Everything from Value(end()) on is placed exactly at end().
+  // The place of x >= 0, x finite. Everything from Value(end(true)) on is placed exactly there.
   Place Locate(double x) const;
 
  private:
   Place LocateByScaling(double x) const;
 
   Format format_;
-  std::vector<double> values_;  // positions 0 .. end(), or empty when there are too many
+  std::vector<double> values_;  // positions 0 .. end(true), or empty when there are too many
 };
 
 // The grid of the format of that name (FindFormat), built once. Not for several threads at once.

@@ -54,7 +54,7 @@ LAYERS = {
     "analysis": _TRAIN | {"train"},
     "oracle": _GEMM | {"io", "profiles"},
     "mma_probe": _GEMM | {"gemm"},
-    "capi": _GEMM | {"gemm", "profiles"},
+    "capi": _GEMM | {"gemm", "profiles", "io"},
 }
 
 assert not any(LAYERS[room] & WINGS["training"] for room in WINGS["numerics"])

@@ -21,7 +21,7 @@ from numsim import _core, _settings
 from numsim._casts import cast, decode, encode, round
 from numsim._core import Error
 from numsim._elementary import exp, exp2, gelu, gelu_tanh, log, log2, sigmoid, tanh
-from numsim._formats import Format, format, formats
+from numsim._formats import Format, format, formats, value_table
 from numsim._given import dequantize, from_codes
 from numsim._linear import Linear, LinearRecipe, linear_kinds
 from numsim._matmul import accumulation_modes, matmul, matmul_error

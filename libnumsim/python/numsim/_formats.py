@@ -95,6 +95,8 @@ class Format:
             bits = f"{code:0{self.bits}b}"
             cuts = [1] if spec.is_signed else []
             cuts = [0, *cuts, self.bits - spec.mantissa_bits, self.bits]
+            if spec.is_table:
+                cuts = [0, self.bits]
             fields = " ".join(bits[a:b] for a, b in zip(cuts, cuts[1:]) if b > a)
             kind = spec.class_of(code)
             lines.append(f"0x{code:0{digits}x}  {fields:<{self.bits + 2}}  {kind:<9}  {value:.9g}")
@@ -124,7 +126,8 @@ class FormatTable(tuple):
 
 @functools.lru_cache(maxsize=None)
 def _notes():
-    return {name: (source, note) for name, source, note in _core.format_table()}
+    rows = [*_core.format_table(), *_core.value_tables()]
+    return {name: (source, note) for name, source, note in rows}
 
 
 @functools.lru_cache(maxsize=None)
@@ -174,8 +177,14 @@ def _text_of(name):
 
 
 def _parse(text):
-    canonical, spec = _core.parse_format(text)
-    return _by_canonical_name.setdefault(canonical, Format(canonical, spec))
+    return _format_named(*_core.parse_format(text))
+
+
+def _format_named(canonical, spec):
+    known = _by_canonical_name.get(canonical)
+    if known is None or known.spec != spec:  # the file of a table may have changed
+        known = _by_canonical_name[canonical] = Format(canonical, spec)
+    return known
 
 
 def _type_name(kind):
@@ -206,11 +215,14 @@ def format(
       a name of torch, ml_dtypes, CUDA, OCP, ONNX and others, in any case, such as "float8_e4m3fn",
       "__nv_fp8_e4m3" or "E2M1" (docs/formats.md), or a dtype object of torch or ml_dtypes;
       binary{K}p{P}{s|u}{e|f} of P3109 for any width that the library serves;
+      fixedI.F, ufixedI.F, intN or uintN: fixed point and integers, the sign bit among the I bits;
+      "nf4", "bnb-fp4" and other tables of values, or "table:FILE", a text or .npy file of numbers
+      (`value_table` makes one of numbers): for casts and `quantize`;
       eXmY or ueXmY with X exponent and Y mantissa bits, and fields after a colon:
       "e5m3:bias=20,inf=none,nan=all-ones". "e2m1", "e2m3", "e3m2" and "ue4m3" are those of OCP and
       CUDA; "ieee-e2m1" is the IEEE-like format of that shape, as other eXmY are.
-    Or `exponent` and `mantissa` give the two widths, and `bias`, `inf`, `nan`, `zero` and
-    `overflow` what differs from IEEE 754, as in the text (docs/formats.md).
+    Or `exponent` and `mantissa` give the two widths, and `bias`, `inf`, `nan`, `zero`, `overflow` and
+    `subnormals` what differs from IEEE 754, as in the text (docs/formats.md).
 
     Warns of a name that means different formats in different texts: "e4m3", "e1m2". Raises
     ValueError, with the nearest valid name, for another text or an impossible format.
@@ -249,7 +261,7 @@ def _new_name(name):
     note = _core.format_note(text) if isinstance(name, str) else ""
     if note:
         warn(note)  # at each call, so that the text is not cached
-    elif len(_by_text) < _MOST_NAMES:
+    elif len(_by_text) < _MOST_NAMES and not text.startswith("table:"):  # its file may change
         try:
             _by_text[name] = result
         except TypeError:  # a dtype object that cannot be a key
@@ -275,7 +287,26 @@ def of_dtype(name: str) -> Format:
 
 def formats() -> FormatTable:
     """Returns the table of formats (docs/formats.md). It prints as a table."""
-    return FormatTable(_parse(name) for name in _notes())
+    return FormatTable(_parse(name) for name, _, _ in _core.format_table())
+
+
+def value_table(values: Any, name: str = "values") -> Format:
+    """Returns the format whose code c stands for values[c], a table of values.
+
+    values   2 to 256 finite numbers, rounded to float32; of several equal ones the first has the code
+             that casts write
+    name     the format is called "table:" + name
+
+    For casts and `quantize` of arrays on the host. Numbers between two values go to the nearer one,
+    ties to the one with the even place in ascending order; other roundings are those of `round`.
+    Numbers beyond the ends become the ends, NaN the highest value (docs/formats.md).
+    """
+    numbers = np.asarray(values, np.float32)
+    if numbers.ndim != 1:
+        raise ValueError(f"values: expected one dimension, found shape {numbers.shape}")
+    if not isinstance(name, str):
+        raise TypeError(f"name: expected a str, found {type(name).__name__}")
+    return _format_named(*_core.add_table(name, numbers.tolist()))
 
 
 @functools.lru_cache(maxsize=None)

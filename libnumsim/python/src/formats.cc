@@ -1,10 +1,14 @@
 // Formats: the table, parsing, properties and values.
 #include <fmt/format.h>
 
+#include <cmath>
+
 #include "libnumsim/python/src/bindings.h"
 #include "numsim/formats/decode.h"
 #include "numsim/formats/format_names.h"
 #include "numsim/formats/format_table.h"
+#include "numsim/formats/value_table.h"
+#include "numsim/io/table_file.h"
 
 namespace numsim::python {
 namespace {
@@ -55,7 +59,8 @@ void BindFormats(nb::module_& m) {
       .def_prop_ro("min_normal", [](const FormatSpec& s) { return double{MinNormal(s)}; })
       .def_prop_ro("min_positive", [](const FormatSpec& s) { return double{MinPositive(s)}; })
       .def_prop_ro("min_exponent", &FormatSpec::MinExponent)
-      .def_prop_ro("max_exponent", &FormatSpec::MaxExponent)
+      .def_prop_ro("max_exponent", &LargestExponent)
+      .def_prop_ro("is_table", &FormatSpec::IsTable)
       .def_prop_ro("nan_code",
                    [](const FormatSpec& s) -> std::optional<uint32_t> {
                      if (!s.HasNan()) return std::nullopt;
@@ -63,7 +68,11 @@ void BindFormats(nb::module_& m) {
                    })
       .def(
           "class_of",
-          [](const FormatSpec& s, uint32_t code) { return ClassName(s, code & s.CodeMask()); },
+          [](const FormatSpec& s, uint32_t code) {
+            if (!s.IsTable()) return ClassName(s, code & s.CodeMask());
+            const float value = Decode(s, code & s.CodeMask());
+            return std::isnan(value) ? "unused" : value == 0 ? "zero" : "normal";
+          },
           nb::arg("code"))
       .def("__str__", [](const FormatSpec& s) { return ToString(s); });
 
@@ -73,10 +82,27 @@ void BindFormats(nb::module_& m) {
   m.def(
       "parse_format",
       [](std::string_view text) {
-        const Format format = ParseFormatWithoutNote(text);
+        const bool is_table = text.starts_with("table:") || FindTable(text) != nullptr;
+        const Format format = is_table ? ParseCastFormat(text) : ParseFormatWithoutNote(text);
         return nb::make_tuple(format.name, format.spec);
       },
       nb::arg("text"));
+  m.def(
+      "add_table",
+      [](const std::string& name, const std::vector<float>& values) {
+        const Format format = AddTable(name, values);
+        return nb::make_tuple(format.name, format.spec);
+      },
+      nb::arg("name"),
+      nb::arg("values"));
+  // (name, source, note) of each table of values with a name.
+  m.def("value_tables", [] {
+    nb::list rows;
+    for (const ValueTable* const table : NamedTables()) {
+      rows.append(nb::make_tuple(table->name, table->source, table->note));
+    }
+    return rows;
+  });
   m.def("format_note", &FormatNote, nb::arg("text"));
   // {word for a format with scales: (elements, scaling)}.
   m.def("scaled_formats", [] {

@@ -34,7 +34,7 @@ constexpr uint32_t MinNormalCode(const FormatSpec& format) {
 
 constexpr uint32_t LowestCode(const FormatSpec& format) {
   if (!format.IsSigned()) return 0;
-  const uint32_t max = format.MaxFiniteCode();
+  const uint32_t max = format.LastFiniteCode(true);
   if (format.sign == Sign::kTwosComplement) return (0u - max) & format.CodeMask();
   return format.SignBit() | max;
 }

@@ -84,11 +84,17 @@ typedef struct numsim_format_t {
   uint8_t nan;
   uint8_t overflow_to;
   int8_t subnormal_shift;
-  uint8_t reserved[6];
+  uint8_t full_range;  // 0 or 1, like the next
+  uint8_t flush_subnormals;
+  uint8_t table;  // number of a table of values in this process, or 0
+  uint8_t reserved[3];
 } numsim_format_t;
 
 // Fills `format` from the name of a format ("e4m3fn"), also one of torch, CUDA and others
-// ("__nv_fp8_e4m3"; docs/formats.md), or from a custom text ("e5m3:bias=20").
+// ("__nv_fp8_e4m3"; docs/formats.md), or from a custom text ("e5m3:bias=20"). Names of tables of
+// values ("nf4", "table:FILE") are taken too; such a format is for encoding, decoding, scales and
+// quantising, for the result of an operation, and for this process. Elsewhere it is a
+// NUMSIM_ERROR_BAD_FORMAT.
 // `message`, unless NULL, receives the reason of a failure; on success the note of a name that means
 // different formats in different texts, such as "e4m3" (numsim_format_note), and an empty text for
 // all other names. At most message_size bytes are written, including the final 0. Returns

@@ -12,6 +12,7 @@
 #include "numsim/cast/shared/arithmetic_simd.h"
 #include "numsim/cast/shared/cast_serial.h"
 #include "numsim/cast/shared/cast_simd.h"
+#include "numsim/formats/value_table.h"
 #include "numsim/rounding/rounding_modes.h"
 
 namespace numsim {
@@ -82,7 +83,7 @@ bool OddSuffices(const SourceLimits& source, const EncodePlan& to) {
 // fit the source type.
 bool Serves(const SourceLimits& source, const Job& job, bool* exact) {
   // The rounding rule needs mantissa bits to discard.
-  if (job.plan.format.mantissa_bits + 1 >= source.precision) return false;
+  if (job.plan.mantissa_bits + 1 >= source.precision) return false;
   const Range a = RangeOf(job.a.format), b = RangeOf(job.b.format), c = RangeOf(job.c.format);
   Range result = a;
   switch (job.op) {
@@ -115,7 +116,9 @@ bool Serves(const SourceLimits& source, const Job& job, bool* exact) {
 
 void ChoosePath(Job& job) {
   job.path = Path::kScalar;
-  if (UsesScalarReference() || job.plan.format.subnormal_shift != 0) return;
+  if (UsesScalarReference() || job.plan.format.subnormal_shift != 0 || job.plan.format.IsTable()) {
+    return;
+  }
   if (Serves(kF32, job, &job.exact)) {
     job.path = Path::kFloat32;
   } else if (Serves(kF64, job, &job.exact)) {
@@ -278,6 +281,7 @@ Flags VectorRange(const Job& job,
 void CheckOperand(const ArrayOperand& operand, const char* name, bool present, size_t n) {
   RequireSize(operand.codes.size(), present ? n : 0, "Arithmetic", name);
   if (!present) return;
+  RefuseTable(operand.format, "Arithmetic");
   RequireCodeBytes(
       static_cast<size_t>(operand.codes.bytes()), operand.format.Bits(), "Arithmetic", name);
 }

@@ -12,8 +12,10 @@
 #include "numsim/cast/shared/cast_serial.h"
 #include "numsim/cast/shared/cast_simd.h"
 #include "numsim/cast/shared/round_f64.h"
+#include "numsim/cast/shared/table_cast_simd.h"
 #include "numsim/formats/decode.h"
 #include "numsim/formats/named_formats.h"
+#include "numsim/formats/value_table.h"
 #include "numsim/rounding/encode.h"
 
 namespace numsim {
@@ -69,11 +71,20 @@ void InChunks(const MatrixSpan<const In>& in, const MatrixSpan<Out>& out, const 
   }
 }
 
+// Returns whether a call with arrays of the host runs on the device. Tables of values have no kernel
+// there.
+bool GoesToDevice(const FormatSpec& format) { return UsesDevice() && !format.IsTable(); }
+
 template <typename Code>
 void EncodeOneThread(
     const EncodePlan& plan, const float* in, size_t n, Code* codes, const ArrayRandom& random) {
   if (!UsesScalarReference() && EncodesInVectors(plan)) {
     return EncodeSimd(plan, in, n, codes, random);
+  }
+  if constexpr (sizeof(Code) == 1) {
+    if (!UsesScalarReference() && plan.format.IsTable()) {
+      return EncodeInTable(plan, in, n, codes, random);
+    }
   }
   for (size_t i = 0; i < n; ++i) {
     const uint32_t bits = std::bit_cast<uint32_t>(in[i]);
@@ -88,8 +99,11 @@ void EncodeArray(const EncodePlan& plan,
                  const ArrayRandom& random) {
   const Place place = CheckEncode(plan, in, codes);
   if constexpr (NUMSIM_HAVE_CUDA) {
-    if (!place.IsHost()) return cuda::Encode(plan, in, codes, random);
-    if (UsesDevice()) {
+    if (!place.IsHost()) {
+      RefuseTable(plan.format, "a device");
+      return cuda::Encode(plan, in, codes, random);
+    }
+    if (GoesToDevice(plan.format)) {
       return InChunks(in, codes, [&](size_t begin, auto from, auto to) {
         cuda::Encode(plan, from, to, Advance(random, begin));
       });
@@ -107,7 +121,10 @@ void EncodeF64Array(const EncodePlan& plan,
                     const ArrayRandom& random) {
   const Place place = CheckEncode(plan, in, codes);
   if constexpr (NUMSIM_HAVE_CUDA) {
-    if (!place.IsHost()) return cuda::EncodeEach(plan, in, codes, random, {});
+    if (!place.IsHost()) {
+      RefuseTable(plan.format, "a device");
+      return cuda::EncodeEach(plan, in, codes, random, {});
+    }
   }
   ParallelFor(in.Elements(), kGrain, [&](size_t begin, size_t end) {
     EncodeF64Serial(plan, in.data + begin, end - begin, codes.data + begin, Advance(random, begin));
@@ -149,8 +166,11 @@ void DecodeArray(const FormatSpec& format,
   RequireCodeBytes(sizeof(Code), format.Bits(), "Decode", "codes");
   const Place place = CheckArrays(codes, out, "Decode", "out");
   if constexpr (NUMSIM_HAVE_CUDA) {
-    if (!place.IsHost()) return cuda::Decode(format, codes, out);
-    if (UsesDevice()) {
+    if (!place.IsHost()) {
+      RefuseTable(format, "a device");
+      return cuda::Decode(format, codes, out);
+    }
+    if (GoesToDevice(format)) {
       return InChunks(
           codes, out, [&](size_t, auto from, auto to) { cuda::Decode(format, from, to); });
     }
@@ -159,6 +179,19 @@ void DecodeArray(const FormatSpec& format,
   ParallelFor(codes.Elements(), kGrain, [&](size_t begin, size_t end) {
     DecodeOneThread(format, codes.data + begin, end - begin, out.data + begin, stores);
   });
+}
+
+// Encodes block by block and decodes from the table.
+void FakeQuantizeInTable(
+    const EncodePlan& plan, const float* in, size_t n, float* out, const ArrayRandom& random) {
+  constexpr size_t kPiece = 1024;
+  const std::vector<float>& values = TableOf(plan.format).by_code;
+  uint8_t codes[kPiece];
+  for (size_t at = 0; at < n; at += kPiece) {
+    const size_t count = std::min(kPiece, n - at);
+    EncodeInTable(plan, in + at, count, codes, Advance(random, at));
+    for (size_t i = 0; i < count; ++i) out[at + i] = values[codes[i]];
+  }
 }
 
 uint32_t EncodeOne(const EncodePlan& plan, float x, uint32_t random) {
@@ -285,6 +318,9 @@ void FakeQuantizeSerial(const EncodePlan& plan,
   if (!UsesScalarReference() && EncodesInVectors(plan) && DecodesInVectors(plan.format)) {
     return FakeQuantizeSimd(plan, in, n, out, random);
   }
+  if (!UsesScalarReference() && plan.format.IsTable()) {
+    return FakeQuantizeInTable(plan, in, n, out, random);
+  }
   for (size_t i = 0; i < n; ++i) {
     const uint32_t bits = std::bit_cast<uint32_t>(in[i]);
     out[i] = Decode(plan.format, EncodeF32(plan, bits, Draw(plan, random, i)));
@@ -297,8 +333,11 @@ void FakeQuantize(const EncodePlan& plan,
                   const ArrayRandom& random) {
   const Place place = CheckArrays(in, out, "FakeQuantize", "out");
   if constexpr (NUMSIM_HAVE_CUDA) {
-    if (!place.IsHost()) return cuda::FakeQuantize(plan, in, out, random);
-    if (UsesDevice()) {
+    if (!place.IsHost()) {
+      RefuseTable(plan.format, "a device");
+      return cuda::FakeQuantize(plan, in, out, random);
+    }
+    if (GoesToDevice(plan.format)) {
       return InChunks(in, out, [&](size_t begin, auto from, auto to) {
         cuda::FakeQuantize(plan, from, to, Advance(random, begin));
       });
@@ -316,7 +355,10 @@ void FakeQuantize(const EncodePlan& plan,
                   const ArrayRandom& random) {
   const Place place = CheckArrays(in, out, "FakeQuantize", "out");
   if constexpr (NUMSIM_HAVE_CUDA) {
-    if (!place.IsHost()) return cuda::RoundEach(plan, in, out, random, {});
+    if (!place.IsHost()) {
+      RefuseTable(plan.format, "a device");
+      return cuda::RoundEach(plan, in, out, random, {});
+    }
   }
   constexpr size_t kPiece = 512;  // codes of a piece are on the stack
   ParallelFor(in.Elements(), kGrain, [&](size_t begin, size_t end) {
@@ -339,7 +381,10 @@ void EncodeWithBits(const EncodePlan& plan,
   const Place place = CheckEncode(plan, in, codes);
   OnePlace("EncodeWithBits", {place, CheckArrays(in, words, "EncodeWithBits", "words")});
   if constexpr (NUMSIM_HAVE_CUDA) {
-    if (!place.IsHost()) return cuda::EncodeEach(plan, in, codes, {}, words);
+    if (!place.IsHost()) {
+      RefuseTable(plan.format, "a device");
+      return cuda::EncodeEach(plan, in, codes, {}, words);
+    }
   }
   EachWithBits(
       plan, in, words, [&](size_t i, uint32_t code) { codes.data[i] = static_cast<Code>(code); });
@@ -354,7 +399,10 @@ void FakeQuantizeWithBits(const EncodePlan& plan,
   OnePlace("FakeQuantizeWithBits",
            {place, CheckArrays(in, words, "FakeQuantizeWithBits", "words")});
   if constexpr (NUMSIM_HAVE_CUDA) {
-    if (!place.IsHost()) return cuda::RoundEach(plan, in, out, {}, words);
+    if (!place.IsHost()) {
+      RefuseTable(plan.format, "a device");
+      return cuda::RoundEach(plan, in, out, {}, words);
+    }
   }
   EachWithBits(plan, in, words, [&](size_t i, uint32_t code) {
     out.data[i] = Decode(plan.format, code & plan.format.CodeMask());

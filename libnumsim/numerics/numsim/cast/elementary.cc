@@ -7,6 +7,7 @@
 #include "numsim/base/parallel.h"
 #include "numsim/base/require.h"
 #include "numsim/cast/shared/cast_serial.h"
+#include "numsim/formats/value_table.h"
 
 namespace numsim {
 namespace {
@@ -20,6 +21,7 @@ void CheckArrays(const FormatSpec& from,
                  const EncodePlan& to,
                  const Codes& out,
                  std::span<uint8_t> flags) {
+  RefuseTable(from, "Elementary");
   RequireSize(in.size(), out.size(), "Elementary", "a");
   RequireCodeBytes(static_cast<size_t>(in.bytes()), from.Bits(), "Elementary", "a");
   RequireCodeBytes(static_cast<size_t>(out.bytes()), to.format.Bits(), "Elementary", "out");

@@ -1,10 +1,12 @@
 #include "numsim/formats/decode.h"
 
 #include <bit>
+#include <cmath>
 
 #include "numsim/base/error.h"
 #include "numsim/base/require.h"
 #include "numsim/formats/shared/decode_scalar.h"
+#include "numsim/formats/value_table.h"
 
 namespace numsim {
 Dyadic MagnitudeValue(const FormatSpec& format, uint32_t magnitude_code) noexcept {
@@ -13,6 +15,7 @@ Dyadic MagnitudeValue(const FormatSpec& format, uint32_t magnitude_code) noexcep
 
 float Decode(const FormatSpec& format, uint32_t code) noexcept {
   NUMSIM_CHECK(code <= format.CodeMask(), "code {:#x} of a {}-bit format", code, format.Bits());
+  if (format.IsTable()) return TableOf(format).by_code[code];
   return std::bit_cast<float>(scalar::DecodeBits(format, code));
 }
 
@@ -25,15 +28,23 @@ std::vector<float> DecodeTable(const FormatSpec& format) {
 }
 
 float MaxFinite(const FormatSpec& format) noexcept {
+  if (format.IsTable()) return TableOf(format).largest;
   return Decode(format, format.MaxFiniteCode());
 }
 
+int LargestExponent(const FormatSpec& format) noexcept {
+  return format.IsTable() ? std::ilogb(TableOf(format).largest) : format.MaxExponent();
+}
+
 float MinNormal(const FormatSpec& format) noexcept {
+  if (format.IsTable()) return MinPositive(format);
   const uint32_t code = format.zero == Zero::kNone ? 0 : uint32_t{1} << format.mantissa_bits;
   return Decode(format, code);
 }
 
 float MinPositive(const FormatSpec& format) noexcept {
+  if (format.IsTable()) return TableOf(format).smallest_positive;
+  if (format.flush_subnormals) return MinNormal(format);
   return Decode(format, format.zero == Zero::kNone ? 0 : 1);
 }
 

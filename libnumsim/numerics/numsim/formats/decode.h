@@ -11,7 +11,7 @@ namespace numsim {
 
 // Returns the value of `code`, exactly. NaN codes give a quiet float32 NaN that carries the sign of
 // the code where the format has NaNs of both signs, and a positive one otherwise. The unused code
-// of a two's complement grid gives its two's complement value (-128 for int8).
+// of a symmetric two's complement grid gives its two's complement value (-128 for int8).
 // Requires code <= format.CodeMask() and a format that ValidateFormat accepts.
 float Decode(const FormatSpec& format, uint32_t code) noexcept;
 
@@ -23,10 +23,14 @@ struct Dyadic {
   uint32_t significand;
   int exponent;
 };
+// Requires a format that is no table of values.
 Dyadic MagnitudeValue(const FormatSpec& format, uint32_t magnitude_code) noexcept;
 
-// Return the largest finite value, the smallest positive normal and the smallest positive value.
+// Return the largest finite value, the smallest positive normal and the smallest positive value. Of a
+// table of values: the largest magnitude, and twice the smallest positive value.
 float MaxFinite(const FormatSpec& format) noexcept;
+// Returns floor(log2 MaxFinite), of tables of values too.
+int LargestExponent(const FormatSpec& format) noexcept;
 float MinNormal(const FormatSpec& format) noexcept;
 float MinPositive(const FormatSpec& format) noexcept;
 

@@ -88,16 +88,28 @@ inline constexpr FormatSpec kUnsignedE4M3 = [] {
   return spec;
 }();
 
-// The integers from -127 to 127 in two's complement: the subnormals and one normal binade with the
-// same spacing.
-inline constexpr FormatSpec kIntegersTo127 = {.exponent_bits = 1,
-                                              .mantissa_bits = 6,
-                                              .bias = -5,
-                                              .sign = Sign::kTwosComplement,
-                                              .zero = Zero::kUnsigned};
+// Fixed point: multiples of 2^-fraction_bits in two's complement, the sign bit counted among the
+// integer bits, or without a sign. The subnormals and one normal binade have the same spacing.
+constexpr FormatSpec FixedPoint(int integer_bits, int fraction_bits, Sign sign) {
+  const bool is_signed = sign != Sign::kUnsigned;
+  const int mantissa_bits = integer_bits + fraction_bits - (is_signed ? 2 : 1);
+  return {.exponent_bits = 1,
+          .mantissa_bits = static_cast<int8_t>(mantissa_bits),
+          .bias = static_cast<int16_t>(1 - mantissa_bits + fraction_bits),
+          .sign = sign,
+          .zero = Zero::kUnsigned,
+          .full_range = is_signed};
+}
+
+inline constexpr FormatSpec kIntegersTo127 = [] {
+  FormatSpec spec = FixedPoint(8, 0, Sign::kTwosComplement);
+  spec.full_range = false;
+  return spec;
+}();
 
 inline constexpr auto kS = Sign::kSignMagnitude;
 inline constexpr auto kU = Sign::kUnsigned;
+inline constexpr auto kT = Sign::kTwosComplement;
 inline constexpr auto kF = Domain::kFinite;
 inline constexpr auto kE = Domain::kExtended;
 
@@ -155,7 +167,13 @@ inline constexpr std::array kTable = {
     FormatEntry{"bnb-e5m2",      BitsAndBytes(5, 2),   "bnb",            "bitsandbytes' fp8 map, backward: max 114688, a subnormal gap"},
     FormatEntry{"qpytorch-e4m3", FiniteOnly(4, 3),     "QPyTorch",       "float_quantize(exp=4, man=3): max 480"},
     FormatEntry{"qpytorch-e5m2", FiniteOnly(5, 2),     "QPyTorch",       "float_quantize(exp=5, man=2): max 114688"},
+    FormatEntry{"e1m2fn",        FiniteOnly(1, 2),     "UFP4",           "uniform FP4: 0, 0.5 .. 3.5, with signs"},
     FormatEntry{"int8",          kIntegersTo127,       "SwitchBack",     "symmetric integers -127..127; code 0x80 is unused"},
+    FormatEntry{"int4",          FixedPoint(4, 0, kT), "ONNX-Cast",      "integers -8..7; symmetric: int4:range=symmetric"},
+    FormatEntry{"int2",          FixedPoint(2, 0, kT), "ONNX-Cast",      "integers -2..1; ternary: int2:range=symmetric"},
+    FormatEntry{"uint8",         FixedPoint(8, 0, kU), "ONNX-Cast",      "integers 0..255"},
+    FormatEntry{"uint4",         FixedPoint(4, 0, kU), "ONNX-Cast",      "integers 0..15"},
+    FormatEntry{"uint2",         FixedPoint(2, 0, kU), "ONNX-Cast",      "integers 0..3"},
 };
 // clang-format on
 

@@ -14,8 +14,10 @@
 //   E = 0:  M * 2^(1 - bias - m - subnormal_shift)
 // If zero == Zero::kNone (E8M0), the first formula also holds for E = 0.
 //
-// A symmetric integer grid is also such a format. With one exponent bit, the subnormals and the one
-// normal binade have the same spacing, so int8 is e1m6 with bias -5 stored in two's complement.
+// Integers and fixed point are also such formats. With one exponent bit, the subnormals and the one
+// normal binade have the same spacing, so int8 is e1m6 with bias -5 stored in two's complement, and
+// uint8 is e1m7 with bias -6. Two's complement has room for one more negative number, which the
+// format counts in (full_range) or leaves unused.
 //
 // Sources: [IEEE754], [OCP-OFP8], [OCP-MX], [P3109], [APFloat]; see docs/references.md.
 #pragma once
@@ -30,7 +32,7 @@ namespace numsim {
 enum class Sign : uint8_t {
   kUnsigned,        // no sign bit
   kSignMagnitude,   // top bit is the sign
-  kTwosComplement,  // negative code = 2^bits - magnitude code; the most negative code is unused
+  kTwosComplement,  // negative code = 2^bits - magnitude code
 };
 
 enum class Zero : uint8_t {
@@ -67,6 +69,15 @@ struct FormatSpec {
   // The spacing of the subnormals is IEEE 754's divided by 2^subnormal_shift, which leaves a
   // *subnormal gap* below the smallest normal. Only bitsandbytes' map has one [bnb].
   int8_t subnormal_shift = 0;
+  // Two's complement alone: the most negative code is a number, one step below -MaxFinite. False: it
+  // is unused, and the numbers are symmetric.
+  bool full_range = false;
+  // A result between zero and the smallest normal, once it is rounded, becomes a zero of its sign;
+  // codes with E = 0 are read as zero.
+  bool flush_subnormals = false;
+  // 0, or the number of a table of values (value_table.h). Codes then stand for the values of that
+  // table and not for those of the formulas above; only their width follows from the other fields.
+  uint8_t table = 0;
 
   friend constexpr bool operator==(const FormatSpec&, const FormatSpec&) = default;
 
@@ -77,6 +88,7 @@ struct FormatSpec {
   NUMSIM_HOST_DEVICE constexpr int StorageBytes() const {
     return Bits() <= 8 ? 1 : Bits() <= 16 ? 2 : 4;
   }
+  NUMSIM_HOST_DEVICE constexpr bool IsTable() const { return table != 0; }
   NUMSIM_HOST_DEVICE constexpr bool IsSigned() const { return sign != Sign::kUnsigned; }
   // Mask of the sign bit in a code; 0 for an unsigned format.
   NUMSIM_HOST_DEVICE constexpr uint32_t SignBit() const {
@@ -95,6 +107,10 @@ struct FormatSpec {
     if (ReservesTopExponent()) return (TopExponentCode()) - 1;
     return MagnitudeMask() - (nan == Nan::kAllOnes ? 1 : 0) -
            (infinity == Infinity::kTopCode ? 1 : 0);
+  }
+  // Magnitude code of the finite value farthest from zero on one side.
+  NUMSIM_HOST_DEVICE constexpr uint32_t LastFiniteCode(bool negative) const {
+    return MaxFiniteCode() + (negative && full_range ? 1 : 0);
   }
   NUMSIM_HOST_DEVICE constexpr bool HasInfinity() const { return infinity != Infinity::kNone; }
   // Magnitude code of infinity. Requires HasInfinity().
@@ -118,6 +134,19 @@ struct FormatSpec {
   // True if there are NaN codes of both signs.
   NUMSIM_HOST_DEVICE constexpr bool NanHasSign() const {
     return IsSigned() && (nan == Nan::kIeee || nan == Nan::kAllOnes);
+  }
+
+  // True for integers and fixed point: equally spaced numbers without special codes or -0. They have
+  // no exponent, so nothing underflows.
+  NUMSIM_HOST_DEVICE constexpr bool IsFixedPoint() const {
+    return exponent_bits == 1 && sign != Sign::kSignMagnitude && zero == Zero::kUnsigned &&
+           infinity == Infinity::kNone && nan == Nan::kNone && subnormal_shift == 0 &&
+           !flush_subnormals && table == 0;
+  }
+  // True if the numbers are those of the formulas above on both sides of zero, subnormals included:
+  // what the rounding shortcuts for arrays require.
+  NUMSIM_HOST_DEVICE constexpr bool HasPlainGrid() const {
+    return subnormal_shift == 0 && !full_range && !flush_subnormals && table == 0;
   }
 
   // Exponent of the smallest normal binade: it spans [2^e, 2^(e+1)).
@@ -148,11 +177,13 @@ struct FormatSpec {
 
 enum class ValueClass : uint8_t { kZero, kSubnormal, kNormal, kInfinity, kNan, kUnused };
 
-// Returns the class of a code. Requires code <= format.CodeMask().
+// Returns the class of a code. A subnormal of a format that flushes them is a zero. Requires
+// code <= format.CodeMask().
 constexpr ValueClass Classify(const FormatSpec& format, uint32_t code) {
   uint32_t magnitude = code;
   if (format.sign == Sign::kTwosComplement) {
-    if (code == format.SignBit()) return ValueClass::kUnused;
+    if (code == format.SignBit())
+      return format.full_range ? ValueClass::kNormal : ValueClass::kUnused;
     if (code & format.SignBit()) magnitude = (0u - code) & format.CodeMask();
   } else {
     if (format.nan == Nan::kNegativeZero && code == format.SignBit()) return ValueClass::kNan;
@@ -164,7 +195,8 @@ constexpr ValueClass Classify(const FormatSpec& format, uint32_t code) {
   }
   if (format.zero == Zero::kNone) return ValueClass::kNormal;
   if (magnitude == 0) return ValueClass::kZero;
-  return (magnitude >> format.mantissa_bits) == 0 ? ValueClass::kSubnormal : ValueClass::kNormal;
+  if ((magnitude >> format.mantissa_bits) != 0) return ValueClass::kNormal;
+  return format.flush_subnormals ? ValueClass::kZero : ValueClass::kSubnormal;
 }
 
 }  // namespace numsim

@@ -39,6 +39,10 @@ struct Format {
 //                          (ueXmY: unsigned)
 //   ieee-eXmY, ieee-ueXmY  the same without exception
 //   binaryKpP{s|u}{e|f}    [P3109] with K bits and precision P
+//   fixedI.F, ufixedI.F    fixed point: multiples of 2^-F with I bits before the point, the sign bit
+//                          among them, and F behind it: -2^(I-1) .. 2^(I-1) - 2^-F in two's complement,
+//                          and 0 .. 2^I - 2^-F without a sign. The largest value stands for NaN
+//   intN, uintN            fixedN.0, ufixedN.0; except for int8 of the table, -127 .. 127
 // Keys:
 //   bias=INTEGER
 //   inf=none|ieee|top
@@ -46,6 +50,11 @@ struct Format {
 //   zero=signed|unsigned
 //   overflow=inf|nan|max       the result of a finite overflow under `nonsaturate`; default: inf
 //                              if the format has infinities, else nan if it has NaNs, else max
+//   subnormals=keep|flush      flush: a subnormal result becomes a zero of its sign, and codes of
+//                              subnormals are read as zero
+// fixedI.F and intN have one key:
+//   range=full|symmetric       symmetric: the most negative code is unused
+// Names of tables of values (value_table.h) are refused.
 // Passes the note of a name with two meanings to the handler of SetFormatNoteHandler.
 // Throws Error when the text does not parse or the format is not valid (see ValidateFormat).
 Format ParseFormat(std::string_view text);

@@ -11,6 +11,7 @@
 #include "numsim/cast/shared/round_to_element.h"
 #include "numsim/formats/format_table.h"
 #include "numsim/formats/named_formats.h"
+#include "numsim/formats/value_table.h"
 #include "numsim/gemm/internal/gemm_block_scaled.h"
 #include "numsim/gemm/internal/gemm_kernels_device.h"
 #include "numsim/gemm/internal/gemm_packed.h"
@@ -281,6 +282,7 @@ void Gemm(const GemmOperand& a,
           FloatSpan out,
           DeviceGemmEngine engine) {
   RequireContiguous(out, "Gemm");
+  for (const GemmOperand* const x : {&a, &b}) RefuseTable(x->format, "Gemm");
   CheckProduct(a, b, out.Elements());
   const Place place = PlaceOf(a, b, out.place);
   if (out.Elements() == 0) return;

@@ -4,36 +4,25 @@
 #include <bit>
 #include <cmath>
 #include <limits>
+#include <vector>
 
 #include "numsim/base/error.h"
 #include "numsim/cast/shared/cast_simd.h"
+#include "numsim/formats/value_table.h"
 
 namespace numsim {
 namespace {
 
 using Table = std::array<float, 256>;
 
-constexpr int kDecades = 7;
 constexpr float kInfinity = std::numeric_limits<float>::infinity();
 
 Table MakeValues(bool is_signed) {
-  Table values;
-  size_t count = 0;
-  double decade = 1;  // 10^e, exact
-  for (int e = 0; e < kDecades; ++e, decade *= 10) {
-    const int parts = 1 << (kDecades - 1 - e + (is_signed ? 0 : 1));
-    for (int i = 0; i < parts; ++i) {
-      // (1/10 + 9/10 (2i + 1) / (2 parts)) / 10^e, as a quotient of integers.
-      const double value = (2 * parts + 9 * (2 * i + 1)) / (20 * parts * decade);
-      values[count++] = static_cast<float>(value);
-      if (is_signed) values[count++] = -static_cast<float>(value);
-    }
-  }
-  values[count++] = 0;
-  values[count++] = 1;
-  NUMSIM_CHECK(count == values.size(), "{} values", count);
-  std::sort(values.begin(), values.end());
-  return values;
+  const std::vector<float> values = DynamicMapValues(is_signed);
+  Table table;
+  NUMSIM_CHECK(values.size() == table.size(), "{} values", values.size());
+  std::copy(values.begin(), values.end(), table.begin());
+  return table;
 }
 
 // Returns the smallest float32 >= x.

@@ -10,6 +10,7 @@
 #include "numsim/cast/shared/cast_simd.h"
 #include "numsim/cast/shared/round_to_element.h"
 #include "numsim/formats/named_formats.h"
+#include "numsim/formats/value_table.h"
 #include "numsim/quantize/internal/joined_rows.h"
 #include "numsim/quantize/internal/quantize_device.h"
 #include "numsim/quantize/internal/transpose_simd.h"
@@ -250,8 +251,11 @@ void QuantizeMatrix(const EncodePlan& plan,
       cuda::Quantize(
           plan, from, layout, factors, transpose ? nullptr : to, transpose ? to : nullptr, random);
     };
-    if (!place.IsHost()) return run(in, inv_scales, codes.data);
-    if (UsesDevice()) {
+    if (!place.IsHost()) {
+      RefuseTable(plan.format, "a device");
+      return run(in, inv_scales, codes.data);
+    }
+    if (UsesDevice() && !plan.format.IsTable()) {
       OffloadedCall call;
       const MatrixSpan<Code> there = call.Room<Code>(codes.Shape());
       run(call.In(in.Float32()), call.In(inv_scales), there.data);
@@ -302,8 +306,11 @@ void DequantizeMatrix(const FormatSpec& format,
   const Place place = OnePlace("Dequantize", {codes.place, scales.place, out.place});
   if (codes.Empty()) return;
   if constexpr (NUMSIM_HAVE_CUDA) {
-    if (!place.IsHost()) return cuda::Dequantize(format, codes.data, layout, scales, out);
-    if (UsesDevice()) {
+    if (!place.IsHost()) {
+      RefuseTable(format, "a device");
+      return cuda::Dequantize(format, codes.data, layout, scales, out);
+    }
+    if (UsesDevice() && !format.IsTable()) {
       OffloadedCall call;
       const MatrixSpan<float> there = call.Room<float>(out.Shape());
       cuda::Dequantize(format, call.In(codes).data, layout, call.In(scales), there);

@@ -11,6 +11,7 @@
 #include "numsim/cast/cast.h"
 #include "numsim/formats/format_table.h"
 #include "numsim/formats/named_formats.h"
+#include "numsim/formats/value_table.h"
 #include "numsim/quantize/internal/four_over_six.h"
 #include "numsim/quantize/internal/ms_eden.h"
 #include "numsim/quantize/internal/quantized_device.h"
@@ -103,6 +104,13 @@ void MakeScalesOf(std::span<const float> in,
 // Throws Error if the format is not one that the rule is for.
 void CheckRule(const QuantizeOptions& options, const char* function) {
   const ScaleRule rule = options.scale_rule;
+  const bool rounds_maxima = rule == ScaleRule::kE8m0Even || rule == ScaleRule::kE8m0Ulp ||
+                             rule == ScaleRule::kE8m0ThreeEighths;
+  NUMSIM_REQUIRE(!rounds_maxima || !options.format.IsTable(),
+                 "{}: the scale rule {} needs a format with mantissa bits, not {}",
+                 function,
+                 ToString(rule),
+                 ToString(options.format));
   NUMSIM_REQUIRE(!ReadsElements(rule) || options.format == kE2M1fn,
                  "{}: the scale rule {} is for e2m1fn, not for {}",
                  function,
@@ -141,6 +149,7 @@ void CheckCall(ConstFloatSpan in, const QuantizeOptions& options, const char* fu
                  function,
                  ToString(options.format),
                  options.format.Bits());
+  if (!in.place.IsHost()) RefuseTable(options.format, "a device");
   CheckRule(options, function);
   MakeEncodePlan(options.format, options.rounding, options.overflow);  // checks the rounding
 }
@@ -309,7 +318,8 @@ FloatSpan CheckDecode(const char* function, const QuantizedSpan& matrix, FloatSp
   const auto bytes = static_cast<size_t>(matrix.format.StorageBytes());
   RequireSize(matrix.codes.Elements() / bytes, matrix.shape, function, "codes");
   RequireScales(matrix.scales.Elements(), matrix.layout, matrix.shape, function, "scales");
-  OnePlace(function, {matrix.codes.place, matrix.scales.place, out.place});
+  const Place place = OnePlace(function, {matrix.codes.place, matrix.scales.place, out.place});
+  if (!place.IsHost()) RefuseTable(matrix.format, "a device");
   return {out.data, matrix.shape, out.place, out.element};
 }
 
@@ -371,7 +381,8 @@ void QuantizeInto(ConstFloatSpan in, const QuantizeOptions& options, QuantizedMa
                    ToString(options.scale_rule));
   }
   if constexpr (NUMSIM_HAVE_CUDA) {
-    const bool on_device = options.IsUsual() && !IsOnlyForHost(options.scale_rule);
+    const bool on_device =
+        options.IsUsual() && !IsOnlyForHost(options.scale_rule) && !options.format.IsTable();
     if (on_device && Offloads(in.place)) {
       OffloadedCall call;
       QuantizedMatrix there(call.place());

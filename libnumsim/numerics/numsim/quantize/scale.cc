@@ -32,7 +32,7 @@ constexpr auto kMaxOfMsEden = static_cast<float>(6 / (17.0 / 16 * 0.93));
 ScaleFactory::ScaleFactory(const FormatSpec& format, ScaleRule rule) noexcept
     : rule_(rule),
       max_(rule == ScaleRule::kMsEden ? kMaxOfMsEden : MaxFinite(format)),
-      max_exponent_(format.MaxExponent()),
+      max_exponent_(LargestExponent(format)),
       mantissa_bits_(format.mantissa_bits) {}
 
 Scale MakeScale(const FormatSpec& format, float absmax, ScaleRule rule) noexcept {

@@ -26,7 +26,7 @@ bool ModeKeepsOverflowFinite(RoundingMode mode, bool negative) {
 }
 
 // Returns the magnitude code of an overflow that the policy does not saturate.
-uint32_t UnsaturatedCode(const FormatSpec& format) {
+uint32_t UnsaturatedCode(const FormatSpec& format, bool negative) {
   switch (format.overflow_to) {
     case OverflowTo::kInfinity:
       return format.InfinityCode();
@@ -35,7 +35,7 @@ uint32_t UnsaturatedCode(const FormatSpec& format) {
     case OverflowTo::kMax:
       break;
   }
-  return format.MaxFiniteCode();
+  return format.LastFiniteCode(negative);
 }
 
 uint32_t OverflowCode(const FormatSpec& format,
@@ -43,12 +43,12 @@ uint32_t OverflowCode(const FormatSpec& format,
                       Overflow overflow,
                       bool negative) {
   const bool finite = overflow != Overflow::kNonsaturate || ModeKeepsOverflowFinite(mode, negative);
-  return finite ? format.MaxFiniteCode() : UnsaturatedCode(format);
+  return finite ? format.LastFiniteCode(negative) : UnsaturatedCode(format, negative);
 }
 
-uint32_t InfinityInputCode(const FormatSpec& format, Overflow overflow) {
-  if (overflow == Overflow::kSaturate) return format.MaxFiniteCode();
-  return format.HasInfinity() ? format.InfinityCode() : UnsaturatedCode(format);
+uint32_t InfinityInputCode(const FormatSpec& format, Overflow overflow, bool negative) {
+  if (overflow == Overflow::kSaturate) return format.LastFiniteCode(negative);
+  return format.HasInfinity() ? format.InfinityCode() : UnsaturatedCode(format, negative);
 }
 
 // Returns the flags of an infinite result. It overflows if the code is not an infinity. Minus
@@ -97,14 +97,17 @@ EncodePlan MakeEncodePlan(const FormatSpec& format, const Rounding& rounding, Ov
   plan.format = format;
   plan.rounding = rounding;
   plan.overflow = overflow;
-  plan.mantissa_bits = format.mantissa_bits;
-  plan.min_exponent = format.MinExponent();
+  const int wider = format.full_range ? 1 : 0;
+  plan.mantissa_bits = format.mantissa_bits + wider;
+  plan.min_exponent = format.MinExponent() + wider;
   plan.ordinal_offset = format.zero == Zero::kNone ? 1 : 0;
   plan.max_ordinal = format.MaxFiniteCode() + plan.ordinal_offset;
+  plan.least_ordinal = format.flush_subnormals ? uint32_t{1} << format.mantissa_bits : 0;
   for (const bool negative : {false, true}) {
     plan.overflow_ordinal[negative] =
         OverflowCode(format, rounding.mode, overflow, negative) + plan.ordinal_offset;
-    plan.infinity_ordinal[negative] = InfinityInputCode(format, overflow) + plan.ordinal_offset;
+    plan.infinity_ordinal[negative] =
+        InfinityInputCode(format, overflow, negative) + plan.ordinal_offset;
     plan.infinity_flags[negative] = InfinityFlags(format, overflow, negative);
   }
   plan.uniform_specials = format.sign == Sign::kSignMagnitude &&
@@ -118,7 +121,7 @@ EncodePlan MakeEncodePlan(const FormatSpec& format, const Rounding& rounding, Ov
   plan.negative_code = overflow == Overflow::kNonsaturate ? nan_or_lowest : 0;
   plan.negative_infinity_code = overflow == Overflow::kSaturate ? 0 : nan_or_lowest;
   plan.nan_flags = format.HasNan() ? 0 : kInvalid;
-  plan.has_underflow = format.sign != Sign::kTwosComplement;
+  plan.has_underflow = !format.IsFixedPoint();
   plan.range_f32 = RangeOfF32(format, rounding.mode);
   return plan;
 }

@@ -35,10 +35,13 @@ struct EncodePlan {
 
   // The rule rounds to *ordinals*: ordinal = magnitude code + ordinal_offset. ordinal_offset is 0
   // except for e8m0fnu, where it is 1: ordinal 0 stands for the zero that the format lacks.
+  // A full range of two's complement is rounded as if it had one mantissa bit more, so that the
+  // spacing stays the same beyond its most negative number.
   int32_t mantissa_bits = 0;
   int32_t min_exponent = 0;  // exponent of the binade that begins at ordinal 2^mantissa_bits
   uint32_t ordinal_offset = 0;
-  uint32_t max_ordinal = 0;
+  uint32_t max_ordinal = 0;    // of positive numbers; of negative ones 1 more under a full range
+  uint32_t least_ordinal = 0;  // ordinals below it are flushed to zero; 0: none
   // Ordinals of a finite overflow and of infinity: [0] positive, [1] negative.
   uint32_t overflow_ordinal[2] = {0, 0};
   uint32_t infinity_ordinal[2] = {0, 0};

@@ -4,8 +4,10 @@
 
 #include "numsim/base/error.h"
 #include "numsim/formats/decode.h"
+#include "numsim/formats/named_formats.h"
 #include "numsim/rounding/encode.h"
 #include "numsim/rounding/shared/lanes_scalar.h"
+#include "numsim/rounding/shared/table_rule.h"
 
 namespace numsim {
 namespace {
@@ -94,6 +96,7 @@ Rounded EncodeIntoSubnormalGap(const EncodePlan& plan, const Unrounded& x, uint3
 
 Unrounded ExactValue(const FormatSpec& format, uint32_t code) noexcept {
   NUMSIM_CHECK(code <= format.CodeMask(), "code {:#x} of a {}-bit format", code, format.Bits());
+  if (format.IsTable()) return ExactValue(kFp32, std::bit_cast<uint32_t>(Decode(format, code)));
   Unrounded x;
   x.negative = (code & format.SignBit()) != 0;
   uint32_t magnitude = code & ~format.SignBit();
@@ -126,6 +129,7 @@ Rounded EncodeUnrounded(const EncodePlan& plan, const Unrounded& x, uint32_t ran
                "{} * 2^{}",
                x.significand,
                x.exponent);
+  if (plan.format.IsTable()) return table_rule::EncodeUnrounded(plan, x, random);
   if (plan.format.subnormal_shift != 0) return EncodeIntoSubnormalGap(plan, x, random);
   const Uint128 bits = WideBits(x);
   switch (RuleModeOf(plan.rounding.mode)) {

@@ -26,7 +26,7 @@ struct Unrounded {
 };
 
 // Returns the exact value of a code. A NaN keeps its sign if the format has NaNs of both signs. The
-// unused code of a two's complement grid gives its two's complement value (-128 for int8).
+// unused code of a symmetric two's complement grid gives its two's complement value (-128 for int8).
 // Requires code <= format.CodeMask().
 Unrounded ExactValue(const FormatSpec& format, uint32_t code) noexcept;
 

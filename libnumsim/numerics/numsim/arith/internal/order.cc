@@ -113,14 +113,21 @@ uint32_t CodeOf(const FormatSpec& format, bool negative, uint32_t magnitude) {
 uint32_t Neighbour(const FormatSpec& format, uint32_t code, bool up) {
   bool negative = IsNegative(format, code);
   uint32_t magnitude = MagnitudeOf(format, code);
+  // Flushed subnormals are zeros, so the numbers beside zero are the smallest normals.
+  const uint32_t first = format.flush_subnormals ? uint32_t{1} << format.mantissa_bits : 1;
+  if (magnitude < first) magnitude = 0;
   const bool is_zero = magnitude == 0 && format.zero != Zero::kNone;
   if (is_zero && format.IsSigned()) negative = !up;  // either zero steps away from zero
   const bool outwards = negative != up;
   if (outwards) {
-    const uint32_t last = format.HasInfinity() ? format.InfinityCode() : format.MaxFiniteCode();
-    return magnitude >= last ? code : CodeOf(format, negative, magnitude + 1);
+    const uint32_t last =
+        format.HasInfinity() ? format.InfinityCode() : format.LastFiniteCode(negative);
+    if (magnitude >= last) return code;
+    return CodeOf(format, negative, magnitude == 0 && is_zero ? first : magnitude + 1);
   }
-  return magnitude == 0 ? code : CodeOf(format, negative, magnitude - 1);
+  if (magnitude == 0) return code;
+  return CodeOf(
+      format, negative, magnitude == first && format.flush_subnormals ? 0 : magnitude - 1);
 }
 
 Rounded Next(const Operand& a, bool up) {
@@ -184,7 +191,8 @@ Rounded Negate(const Operand& a) noexcept {
     if (value_class == ValueClass::kNan || value_class == ValueClass::kZero) return {a.code, 0};
     return {format.HasNan() ? format.NanCode() : 0, kInvalid};
   }
-  if (value_class == ValueClass::kUnused) {
+  // The most negative number of two's complement has no positive counterpart.
+  if (format.sign == Sign::kTwosComplement && a.code == format.SignBit()) {
     return {format.MaxFiniteCode(), static_cast<Flags>(kOverflow | kInexact)};
   }
   if (value_class == ValueClass::kNan) {

@@ -2,6 +2,7 @@
 
 #include "numsim/base/error.h"
 #include "numsim/formats/format_table.h"
+#include "numsim/formats/value_table.h"
 #include "numsim/rounding/rounding_modes.h"
 
 namespace numsim::capi {
@@ -12,26 +13,28 @@ bool AreEnumerators(const numsim_format_t& format) {
          format.zero <= static_cast<uint8_t>(Zero::kNone) &&
          format.infinity <= static_cast<uint8_t>(Infinity::kTopCode) &&
          format.nan <= static_cast<uint8_t>(Nan::kNegativeZero) &&
-         format.overflow_to <= static_cast<uint8_t>(OverflowTo::kMax);
+         format.overflow_to <= static_cast<uint8_t>(OverflowTo::kMax) && format.full_range <= 1 &&
+         format.flush_subnormals <= 1;
 }
 
 // Returns true if ParseFormat() can return such a format. ValidateFormat() also accepts formats
-// that no text describes, such as two's complement of another width or a subnormal gap elsewhere.
-// Of these, the library supports only the ones in its table.
+// that no text describes, such as a subnormal gap elsewhere than in bitsandbytes' maps. Of these, the
+// library supports only the ones in its table. Requires a valid format.
 bool IsOfKnownKind(const FormatSpec& spec) {
   const bool ordinary =
       spec.subnormal_shift == 0 && spec.sign != Sign::kTwosComplement && spec.zero != Zero::kNone;
   const auto is_spec = [&spec](const FormatEntry& entry) { return entry.spec == spec; };
-  return ordinary || std::any_of(FormatTable().begin(), FormatTable().end(), is_spec);
+  return ordinary || std::any_of(FormatTable().begin(), FormatTable().end(), is_spec) ||
+         (spec.IsFixedPoint() && ParseFormatWithoutNote(ToString(spec)).spec == spec);
 }
 
 bool IsValid(const FormatSpec& spec) noexcept {
   try {
     ValidateFormat(spec, "");
+    return IsOfKnownKind(spec);
   } catch (...) {
     return false;
   }
-  return true;
 }
 
 #define NUMSIM_ROUNDING_MODE(enumerator, value, c_name, ...) \
@@ -53,7 +56,7 @@ constexpr int kMaxBias = 512;
 
 }  // namespace
 
-numsim_status_t ReadFormat(const numsim_format_t* format, FormatSpec* out) noexcept {
+numsim_status_t ReadFormatOrTable(const numsim_format_t* format, FormatSpec* out) noexcept {
   if (format == nullptr) return NUMSIM_ERROR_BAD_ARGUMENT;
   const bool reserved_clear = std::all_of(
       std::begin(format->reserved), std::end(format->reserved), [](uint8_t r) { return r == 0; });
@@ -67,10 +70,19 @@ numsim_status_t ReadFormat(const numsim_format_t* format, FormatSpec* out) noexc
                            .infinity = static_cast<Infinity>(format->infinity),
                            .nan = static_cast<Nan>(format->nan),
                            .overflow_to = static_cast<OverflowTo>(format->overflow_to),
-                           .subnormal_shift = format->subnormal_shift};
-  if (!IsOfKnownKind(spec) || !IsValid(spec)) return NUMSIM_ERROR_BAD_FORMAT;
+                           .subnormal_shift = format->subnormal_shift,
+                           .full_range = format->full_range != 0,
+                           .flush_subnormals = format->flush_subnormals != 0,
+                           .table = format->table};
+  const bool valid = spec.IsTable() ? IsTableFormat(spec) : IsValid(spec);
+  if (!valid) return NUMSIM_ERROR_BAD_FORMAT;
   *out = spec;
   return NUMSIM_OK;
+}
+
+numsim_status_t ReadFormat(const numsim_format_t* format, FormatSpec* out) noexcept {
+  if (format != nullptr && format->table != 0) return NUMSIM_ERROR_BAD_FORMAT;
+  return ReadFormatOrTable(format, out);
 }
 
 numsim_format_t ToC(const FormatSpec& spec) noexcept {
@@ -83,6 +95,9 @@ numsim_format_t ToC(const FormatSpec& spec) noexcept {
           .nan = static_cast<uint8_t>(spec.nan),
           .overflow_to = static_cast<uint8_t>(spec.overflow_to),
           .subnormal_shift = spec.subnormal_shift,
+          .full_range = spec.full_range ? uint8_t{1} : uint8_t{0},
+          .flush_subnormals = spec.flush_subnormals ? uint8_t{1} : uint8_t{0},
+          .table = spec.table,
           .reserved = {}};
 }
 
@@ -114,7 +129,7 @@ numsim_status_t ReadPlan(const numsim_format_t* to,
   FormatSpec format;
   Rounding mode;
   const numsim_status_t status =
-      FirstError({ReadFormat(to, &format), ReadRounding(rounding, &mode)});
+      FirstError({ReadFormatOrTable(to, &format), ReadRounding(rounding, &mode)});
   if (status != NUMSIM_OK) return status;
   const int overflow = rounding == nullptr ? 0 : rounding->overflow;
   const int tininess = rounding == nullptr ? 0 : rounding->tininess;
@@ -127,13 +142,20 @@ numsim_status_t ReadPlan(const numsim_format_t* to,
   return NUMSIM_OK;
 }
 
-numsim_status_t ReadOperand(const numsim_format_t* format, uint32_t code, Operand* out) noexcept {
+numsim_status_t ReadOperandOrTable(const numsim_format_t* format,
+                                   uint32_t code,
+                                   Operand* out) noexcept {
   FormatSpec spec;
-  const numsim_status_t status = ReadFormat(format, &spec);
+  const numsim_status_t status = ReadFormatOrTable(format, &spec);
   if (status != NUMSIM_OK) return status;
   if (code > spec.CodeMask()) return NUMSIM_ERROR_BAD_CODE;
   *out = {spec, code};
   return NUMSIM_OK;
+}
+
+numsim_status_t ReadOperand(const numsim_format_t* format, uint32_t code, Operand* out) noexcept {
+  if (format != nullptr && format->table != 0) return NUMSIM_ERROR_BAD_FORMAT;
+  return ReadOperandOrTable(format, code, out);
 }
 
 }  // namespace numsim::capi

@@ -29,8 +29,10 @@ inline numsim_status_t Require(bool condition,
 
 // Each Read function writes *out only if it returns NUMSIM_OK.
 
-// Reads a format. Accepts only formats that ParseFormat() can return.
+// Reads a format. Accepts only formats that ParseFormat() can return, and with OrTable also tables of
+// values.
 numsim_status_t ReadFormat(const numsim_format_t* format, FormatSpec* out) noexcept;
+numsim_status_t ReadFormatOrTable(const numsim_format_t* format, FormatSpec* out) noexcept;
 numsim_format_t ToC(const FormatSpec& spec) noexcept;
 
 // Read the rounding mode, and the complete encode plan of a result. A null `rounding` stands for
@@ -42,6 +44,9 @@ numsim_status_t ReadPlan(const numsim_format_t* to,
 
 // Reads a code of a format.
 numsim_status_t ReadOperand(const numsim_format_t* format, uint32_t code, Operand* out) noexcept;
+numsim_status_t ReadOperandOrTable(const numsim_format_t* format,
+                                   uint32_t code,
+                                   Operand* out) noexcept;
 
 // Writes a result. Requires code != nullptr.
 inline numsim_status_t Deliver(const Rounded& result, uint32_t* code, uint8_t* flags) noexcept {

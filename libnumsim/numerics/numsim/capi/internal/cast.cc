@@ -102,7 +102,7 @@ numsim_status_t numsim_decode_array_f32(const numsim_format_t* format,
                                         size_t n,
                                         float* out) noexcept {
   FormatSpec spec;
-  numsim_status_t status = numsim::capi::ReadFormat(format, &spec);
+  numsim_status_t status = numsim::capi::ReadFormatOrTable(format, &spec);
   if (status != NUMSIM_OK) return status;
   status = CheckCodeBytes(code_bytes, spec);
   if (status != NUMSIM_OK) return status;

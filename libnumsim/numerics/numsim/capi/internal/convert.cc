@@ -16,6 +16,7 @@ using numsim::EncodePlan;
 using numsim::Operand;
 using numsim::capi::FirstError;
 using numsim::capi::ReadOperand;
+using numsim::capi::ReadOperandOrTable;
 using numsim::capi::ReadPlan;
 using numsim::capi::Require;
 
@@ -136,7 +137,7 @@ numsim_status_t numsim_decode_f32(const numsim_format_t* format,
                                   uint32_t* value_bits) noexcept {
   Operand operand;
   const numsim_status_t status =
-      FirstError({ReadOperand(format, code, &operand), Require(value_bits != nullptr)});
+      FirstError({ReadOperandOrTable(format, code, &operand), Require(value_bits != nullptr)});
   if (status != NUMSIM_OK) return status;
   *value_bits = std::bit_cast<uint32_t>(numsim::Decode(operand.format, code));
   return NUMSIM_OK;
@@ -147,7 +148,7 @@ numsim_status_t numsim_decode_f64(const numsim_format_t* format,
                                   uint64_t* value_bits) noexcept {
   Operand operand;
   const numsim_status_t status =
-      FirstError({ReadOperand(format, code, &operand), Require(value_bits != nullptr)});
+      FirstError({ReadOperandOrTable(format, code, &operand), Require(value_bits != nullptr)});
   if (status != NUMSIM_OK) return status;
   *value_bits = numsim::capi::F64Bits(numsim::ExactValue(operand.format, code));
   return NUMSIM_OK;

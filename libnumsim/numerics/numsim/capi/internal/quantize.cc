@@ -169,7 +169,7 @@ numsim_status_t numsim_dequantize(const numsim_format_t* format,
   ScaledMatrix matrix;
   FormatSpec spec;
   numsim_status_t status =
-      FirstError({matrix.Read(rows, cols, layout), numsim::capi::ReadFormat(format, &spec)});
+      FirstError({matrix.Read(rows, cols, layout), numsim::capi::ReadFormatOrTable(format, &spec)});
   if (status != NUMSIM_OK) return status;
   status = CheckCodeBytes(code_bytes, spec);
   if (status != NUMSIM_OK) return status;

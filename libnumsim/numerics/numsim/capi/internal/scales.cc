@@ -41,7 +41,7 @@ numsim_status_t numsim_make_scales(const numsim_format_t* format,
   const Memory from = {absmax, n, sizeof(float)};
   const Memory forward = {scales, n, sizeof(float)};
   const Memory inverse = {inv_scales, n, sizeof(float)};
-  numsim_status_t status = FirstError({numsim::capi::ReadFormat(format, &spec),
+  numsim_status_t status = FirstError({numsim::capi::ReadFormatOrTable(format, &spec),
                                        Require(numsim::capi::IsRule(rule)),
                                        from.Check(),
                                        forward.Check(),

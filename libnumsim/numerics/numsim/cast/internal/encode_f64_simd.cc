@@ -187,6 +187,7 @@ void EncodeF64Whole(
 }  // namespace
 
 bool EncodesF64InVectors(const EncodePlan& plan) noexcept {
+  if (plan.format.IsTable()) return false;
   return plan.format.subnormal_shift == 0 || SubnormalGapFitsLanes(plan.format);
 }
 

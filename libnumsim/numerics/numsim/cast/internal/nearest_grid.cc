@@ -13,7 +13,7 @@ std::optional<NearestGrid> MakeNearestGrid(const EncodePlan& plan) noexcept {
   const bool rounds_so =
       plan.rounding.mode == RoundingMode::kNearestEven && plan.overflow == Overflow::kSaturate;
   const bool has_values = format.IsSigned() && format.zero != Zero::kNone &&
-                          format.subnormal_shift == 0 && format.mantissa_bits >= 1 &&
+                          format.HasPlainGrid() && format.mantissa_bits >= 1 &&
                           format.mantissa_bits <= 21;
   const bool in_range =
       least >= -126 && least <= 127 && spacing + 23 <= 126 && format.MaxExponent() <= 127;

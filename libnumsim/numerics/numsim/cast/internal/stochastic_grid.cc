@@ -14,8 +14,7 @@ std::optional<StochasticGrid> MakeStochasticGrid(const EncodePlan& plan) noexcep
   const bool rounds_so = rounding.mode == RoundingMode::kStochastic &&
                          rounding.variant == StochasticVariant::kA &&
                          plan.overflow == Overflow::kSaturate;
-  const bool has_values =
-      format.IsSigned() && format.zero != Zero::kNone && format.subnormal_shift == 0;
+  const bool has_values = format.IsSigned() && format.zero != Zero::kNone && format.HasPlainGrid();
   const int cut = kMantissaBits - format.mantissa_bits;
   if (!rounds_so || !has_values || cut < rounding.random_bits + 2) return std::nullopt;
   StochasticGrid grid;

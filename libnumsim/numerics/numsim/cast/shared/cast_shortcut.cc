@@ -17,7 +17,7 @@ EncodeShortcutKind KindOf(const EncodePlan& plan) {
   const bool bounded = plan.overflow_ordinal[0] == plan.max_ordinal ||
                        plan.overflow_ordinal[0] == plan.max_ordinal + 1;
   if (!(nearest || stochastic) || !plan.uniform_specials || !bounded || plan.ordinal_offset != 0 ||
-      plan.format.subnormal_shift != 0 || plan.mantissa_bits < 1 || plan.mantissa_bits > 21) {
+      !plan.format.HasPlainGrid() || plan.mantissa_bits < 1 || plan.mantissa_bits > 21) {
     return EncodeShortcutKind::kNone;
   }
   if (plan.range_f32 == ExponentRange::kSame) {
@@ -77,8 +77,9 @@ DecodeShortcut MakeDecodeShortcut(const FormatSpec& format) noexcept {
   DecodeShortcut s;
   const int m = format.mantissa_bits;
   const int scale = format.MinExponent() + kBias - 1;
-  s.usable = DecodesInLanes(format) && format.sign == Sign::kSignMagnitude &&
-             (format.MaxFiniteCode() >> m) < 255 && scale >= 0 && scale <= 127;
+  s.usable = DecodesInLanes(format) && format.HasPlainGrid() &&
+             format.sign == Sign::kSignMagnitude && (format.MaxFiniteCode() >> m) < 255 &&
+             scale >= 0 && scale <= 127;
   if (!s.usable) return s;
   s.has_specials = format.MaxFiniteCode() < format.MagnitudeMask();
   s.nan_is_negative_zero = format.nan == Nan::kNegativeZero;

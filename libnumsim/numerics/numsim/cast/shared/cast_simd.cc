@@ -182,9 +182,10 @@ struct RuleDecoder {
 
 // True if a code equals the upper bits of its float32 value, as in bf16.
 constexpr bool HoldsUpperBits(const FormatSpec& format) {
-  return DecodesInLanes(format) && format.sign == Sign::kSignMagnitude &&
-         format.exponent_bits == 8 && format.bias == 127 && format.zero == Zero::kSigned &&
-         format.infinity == Infinity::kIeee && format.nan == Nan::kIeee;
+  return DecodesInLanes(format) && !format.flush_subnormals &&
+         format.sign == Sign::kSignMagnitude && format.exponent_bits == 8 && format.bias == 127 &&
+         format.zero == Zero::kSigned && format.infinity == Infinity::kIeee &&
+         format.nan == Nan::kIeee;
 }
 
 // Decodes codes that are the upper bits of float32 by a shift. All NaN payloads give the same NaN.
@@ -365,6 +366,7 @@ HWY_EXPORT(DecodeU16);
 HWY_EXPORT(RandomBitsU32);
 
 bool EncodesInVectors(const EncodePlan& plan) noexcept {
+  if (plan.format.IsTable()) return false;
   if (plan.format.subnormal_shift != 0) return SubnormalGapFitsLanes(plan.format);
   return plan.mantissa_bits < 23;
 }

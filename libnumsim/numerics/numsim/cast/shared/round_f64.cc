@@ -7,6 +7,7 @@
 #include "numsim/cast/internal/encode_f64_simd.h"
 #include "numsim/cast/shared/arithmetic_simd.h"
 #include "numsim/cast/shared/cast_serial.h"
+#include "numsim/cast/shared/table_cast_simd.h"
 #include "numsim/rounding/encode.h"
 
 namespace numsim {
@@ -28,6 +29,11 @@ void EncodeF64Any(
     const EncodePlan& plan, const double* x, size_t n, Code* codes, const ArrayRandom& random) {
   if (!UsesScalarReference() && EncodesF64InVectors(plan)) {
     return EncodeF64Simd(plan, x, n, codes, random);
+  }
+  if constexpr (sizeof(Code) == 1) {
+    if (!UsesScalarReference() && plan.format.IsTable()) {
+      return EncodeInTable(plan, x, n, codes, random);
+    }
   }
   for (size_t i = 0; i < n; ++i) {
     const uint64_t bits = std::bit_cast<uint64_t>(x[i]);

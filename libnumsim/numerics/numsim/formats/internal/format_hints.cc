@@ -32,7 +32,7 @@ constexpr ScaledFormat kScaledFormats[] = {
     {"mxfp8-e4m3", "e4m3fn", 32, kMxRule},
     {"mxfp8-e5m2", "e5m2", 32, kMxRule},
     {"mxf8", "e4m3fn", 32, kMxRule},
-    {"mxint8", "int8", 32, kMxRule},
+    {"mxint8", "fixed2.6:range=symmetric", 32, kMxRule},
     {"nvfp4", "e2m1fn", 16, "nvfp4"},
     {"nvf4", "e2m1fn", 16, "nvfp4"},
     {"nvfp4-e2m1", "e2m1fn", 16, "nvfp4"},
@@ -56,18 +56,25 @@ constexpr std::string_view kFp6 =
     "did you mean e3m2fn (OCP's E3M2, up to 28) or e2m3fn (OCP's E2M3, up to 7.5)?";
 constexpr std::string_view kFp4 = "did you mean e2m1fn (OCP's E2M1, up to 6)?";
 constexpr std::string_view kWide = "formats have at most 32 bits; did you mean fp32?";
-constexpr std::string_view kInteger =
-    "int8 is the only integer format; did you mean int8 (-127 to 127)?";
-constexpr std::string_view kInt4 =
-    "int8 is the only integer format; e1m2:bias=-1,inf=none,nan=none has the numbers -7 to 7, in "
-    "other codes";
+constexpr std::string_view kInteger = "did you mean int8 (-127 to 127) or fixed8.0 (-128 to 127)?";
+constexpr std::string_view kFixed =
+    "did you mean fixedI.F? Its I counts the sign bit, which the notations QI.F do not agree on";
 constexpr VagueName kVagueNames[] = {
-    {"fp8", kFp8},       {"float8", kFp8},    {"f8", kFp8},        {"fp6", kFp6},
-    {"float6", kFp6},    {"f6", kFp6},        {"fp4", kFp4},       {"float4", kFp4},
-    {"fp64", kWide},     {"float64", kWide},  {"f64", kWide},      {"double", kWide},
-    {"int4", kInt4},     {"i4", kInt4},       {"s4", kInt4},       {"int16", kInteger},
-    {"int32", kInteger}, {"uint8", kInteger}, {"uint4", kInteger}, {"u8", kInteger},
-    {"int2", kInteger},  {"int", kInteger},
+    {"fp8", kFp8},
+    {"float8", kFp8},
+    {"f8", kFp8},
+    {"fp6", kFp6},
+    {"float6", kFp6},
+    {"f6", kFp6},
+    {"fp4", kFp4},
+    {"float4", kFp4},
+    {"fp64", kWide},
+    {"float64", kWide},
+    {"f64", kWide},
+    {"double", kWide},
+    {"int", kInteger},
+    {"fixed", kFixed},
+    {"fixedpoint", kFixed},
 };
 
 // Returns how the place of the user writes a format with scales.
@@ -138,17 +145,25 @@ std::string NoteOfShape(const Format& format) {
   FormatSpec numbers = format.spec;
   numbers.infinity = Infinity::kNone;
   numbers.nan = Nan::kNone;
+  numbers.overflow_to = OverflowTo::kMax;
   return fmt::format(
-      "{0} follows IEEE 754 and ends at {1}, with infinity and NaN; where every code is a number, "
-      "as in many papers, it is {0}:inf=none,nan=none, up to {2}",
+      "{} follows IEEE 754 and ends at {}, with infinity and NaN; where every code is a number, "
+      "as in many papers, it is {}, up to {}",
       format.name,
       MaxFinite(format.spec),
+      ToString(numbers),
       MaxFinite(numbers));
 }
 
 }  // namespace
 
 Error UnknownFormat(std::string_view whole, std::string_view base) {
+  if (base == "table" || FindFoldedTable(FoldedName(base)) != nullptr) {
+    return Error::Format(
+        "format '{}': a table of values, which only casts and quantised matrices "
+        "of the host take",
+        Printable(whole));
+  }
   return Error::Format("format '{}': '{}' is neither a name that {} nor of the form eXmY{}",
                        Printable(whole),
                        Printable(base),

@@ -17,6 +17,10 @@ std::string FoldedName(std::string_view name);
 // or nullptr if there is none.
 const FormatEntry* FindFoldedName(std::string_view folded);
 
+// Returns the table of values (value_table.h) of that folded name, or nullptr.
+struct ValueTable;
+const ValueTable* FindFoldedTable(std::string_view folded);
+
 // Returns the Error about the unknown base `base` of the text `whole`, with the spelling of what is
 // meant, or the nearest name.
 Error UnknownFormat(std::string_view whole, std::string_view base);

@@ -8,6 +8,7 @@
 #include "numsim/formats/format_list.h"
 #include "numsim/formats/format_table.h"
 #include "numsim/formats/internal/name_lookup.h"
+#include "numsim/formats/value_table.h"
 
 namespace numsim {
 namespace {
@@ -21,6 +22,8 @@ constexpr Keyword<Nan> kNans[] = {{"none", Nan::kNone},
                                   {"all-ones", Nan::kAllOnes},
                                   {"negative-zero", Nan::kNegativeZero}};
 constexpr Keyword<Zero> kZeros[] = {{"signed", Zero::kSigned}, {"unsigned", Zero::kUnsigned}};
+constexpr Keyword<bool> kRanges[] = {{"symmetric", false}, {"full", true}};
+constexpr Keyword<bool> kSubnormals[] = {{"keep", false}, {"flush", true}};
 constexpr Keyword<OverflowTo> kOverflows[] = {
     {"inf", OverflowTo::kInfinity}, {"nan", OverflowTo::kNan}, {"max", OverflowTo::kMax}};
 
@@ -102,10 +105,30 @@ void ApplyKey(FormatSpec& spec,
     spec.zero = ParseKeyword(kZeros, what, value);
   } else if (key == "overflow") {
     spec.overflow_to = ParseKeyword(kOverflows, what, value);
+  } else if (key == "subnormals") {
+    spec.flush_subnormals = ParseKeyword(kSubnormals, what, value);
   } else {
     throw Error::Format(
-        "format '{}': unknown key '{}', expected bias, inf, nan, zero or overflow", whole, key);
+        "format '{}': unknown key '{}', expected bias, inf, nan, zero, overflow or "
+        "subnormals{}",
+        whole,
+        key,
+        key == "range" ? "; range is for integers and fixed point with a sign" : "");
   }
+}
+
+// Applies one KEY=VALUE to integers or fixed point in two's complement.
+void ApplyTwosComplementKey(FormatSpec& spec,
+                            std::string_view key,
+                            std::string_view value,
+                            std::string_view whole) {
+  if (key != "range") {
+    throw Error::Format(
+        "format '{}': unknown key '{}', integers and fixed point with a sign have the key range",
+        whole,
+        key);
+  }
+  spec.full_range = ParseKeyword(kRanges, fmt::format("format '{}': range", whole), value);
 }
 
 void ApplyKeys(FormatSpec& spec, std::string_view keys, std::string_view whole) {
@@ -121,7 +144,8 @@ void ApplyKeys(FormatSpec& spec, std::string_view keys, std::string_view whole) 
     if (!seen.insert(key).second) {
       throw Error::Format("format '{}': {} is given twice", whole, key);
     }
-    ApplyKey(spec, key, piece.substr(equals + 1), whole);
+    const bool complement = spec.sign == Sign::kTwosComplement;
+    (complement ? ApplyTwosComplementKey : ApplyKey)(spec, key, piece.substr(equals + 1), whole);
     begin = end + 1;
   }
   if (spec.nan == Nan::kNegativeZero && !seen.contains("zero")) spec.zero = Zero::kUnsigned;
@@ -131,8 +155,56 @@ void ApplyKeys(FormatSpec& spec, std::string_view keys, std::string_view whole) 
 // Returns true for table formats with a property that no key expresses. A custom format based on
 // one could not be written as text again.
 bool TakesNoKeys(const FormatSpec& spec) {
-  return spec.subnormal_shift != 0 || spec.sign == Sign::kTwosComplement ||
-         spec.zero == Zero::kNone;
+  return spec.subnormal_shift != 0 || spec.zero == Zero::kNone;
+}
+
+// Parses fixedI.F, ufixedI.F, intN and uintN. Throws Error if the widths are out of range; returns
+// nothing for a text of another form.
+std::optional<FormatSpec> ParseFixedPoint(std::string_view base, std::string_view whole) {
+  const bool is_signed = !base.starts_with('u');
+  if (!is_signed) base.remove_prefix(1);
+  std::optional<int> integer_bits, fraction_bits = 0;
+  if (base.starts_with("int")) {
+    integer_bits = ParseInt(base.substr(3));
+  } else if (base.starts_with("fixed")) {
+    base.remove_prefix(5);
+    const size_t point = base.find('.');
+    if (point == base.npos) return std::nullopt;
+    integer_bits = ParseInt(base.substr(0, point));
+    fraction_bits = ParseInt(base.substr(point + 1));
+  }
+  if (!integer_bits || !fraction_bits) return std::nullopt;
+  const int least = is_signed ? 1 : 0, most = is_signed ? 25 : 24;
+  if (*integer_bits < least || *integer_bits > most || *fraction_bits < 0 ||
+      *fraction_bits > most || *integer_bits + *fraction_bits < 2 ||
+      *integer_bits + *fraction_bits > most) {
+    throw Error::Format(
+        "format '{}': {} integer and {} fraction bits, expected at least {} and 0 "
+        "and 2 to {} in all",
+        whole,
+        *integer_bits,
+        *fraction_bits,
+        least,
+        most);
+  }
+  return format_list::FixedPoint(
+      *integer_bits, *fraction_bits, is_signed ? Sign::kTwosComplement : Sign::kUnsigned);
+}
+
+// Returns the text that ParseFixedPoint parses to `spec`, or nothing if there is none.
+std::optional<std::string> FixedPointText(const FormatSpec& spec) {
+  if (!spec.IsFixedPoint()) return std::nullopt;
+  const int fraction_bits = -spec.SubnormalExponent(), integer_bits = spec.Bits() - fraction_bits;
+  const bool is_signed = spec.IsSigned();
+  if (fraction_bits < 0 || integer_bits < (is_signed ? 1 : 0)) return std::nullopt;
+  // int8 is the symmetric format of the table.
+  const bool integers = fraction_bits == 0 && !(is_signed && integer_bits == 8);
+  return fmt::format("{}{}{}{}",
+                     is_signed ? "" : "u",
+                     integers ? "int" : "fixed",
+                     integers ? fmt::format("{}", integer_bits)
+                              : fmt::format("{}.{}", integer_bits, fraction_bits),
+                     is_signed && !spec.full_range ? ":range=symmetric" : "");
 }
 
 // Parses binaryKpP{s|u}{e|f} [P3109] of any width. Throws Error if the widths are impossible;
@@ -173,6 +245,7 @@ FormatSpec ParseBase(std::string_view base, bool with_keys, std::string_view who
   // e8m0 is a format that takes no keys, and a shape that needs some.
   if (entry != nullptr && !(with_keys && widths && TakesNoKeys(entry->spec))) return entry->spec;
   if (const auto p3109 = ParseP3109(folded, whole); p3109 && !ieee) return *p3109;
+  if (const auto fixed = ParseFixedPoint(folded, whole); fixed && !ieee) return *fixed;
   if (!widths) throw UnknownFormat(whole, base);
   CheckWidths(*widths, whole);
   return IeeeLike(*widths);
@@ -234,6 +307,18 @@ void ValidateFormat(const FormatSpec& spec, std::string_view text) {
       spec.MaxFiniteCode() == 0) {
     fail("no finite value besides zero");
   }
+  const bool twos_complement = spec.sign == Sign::kTwosComplement;
+  if (twos_complement && !spec.IsFixedPoint())
+    fail("two's complement is for integers and fixed point");
+  if (spec.full_range && !twos_complement) fail("range=full needs two's complement");
+  if (spec.flush_subnormals) {
+    const bool zeros =
+        spec.zero == Zero::kSigned || (spec.zero == Zero::kUnsigned && !spec.IsSigned());
+    if (!zeros || spec.subnormal_shift != 0) {
+      fail("subnormals=flush needs zero=signed where there is a sign");
+    }
+    if (spec.MaxFiniteCode() >> spec.mantissa_bits == 0) fail("no finite value besides zero");
+  }
   if (spec.MaxExponent() > 127) fail("its largest value exceeds float32's: raise bias");
   if (spec.SubnormalExponent() < -149) fail("its smallest value is below float32's: lower bias");
 }
@@ -242,6 +327,8 @@ std::string ToString(const FormatSpec& spec) {
   for (const FormatEntry& entry : FormatTable()) {
     if (entry.spec == spec) return std::string(entry.name);
   }
+  if (spec.IsTable()) return TableOf(spec).name;
+  if (const auto text = FixedPointText(spec)) return *text;
   const Widths widths{spec.sign, spec.exponent_bits, spec.mantissa_bits};
   const FormatSpec base = IeeeLike(widths);
   std::string text = fmt::format("{}e{}m{}",
@@ -266,6 +353,7 @@ std::string ToString(const FormatSpec& spec) {
   if (spec.overflow_to != DefaultOverflow(spec)) {
     add("overflow", KeywordToString(kOverflows, spec.overflow_to));
   }
+  if (spec.flush_subnormals) add("subnormals", KeywordToString(kSubnormals, true));
   return text;
 }
 

@@ -37,7 +37,9 @@ NUMSIM_HOST_DEVICE inline Dyadic MagnitudeValue(const FormatSpec& format, uint32
   const uint32_t hidden = uint32_t{1} << format.mantissa_bits;
   const uint32_t mantissa = magnitude_code & (hidden - 1);
   const int field = static_cast<int>(magnitude_code >> format.mantissa_bits);
-  if (field == 0 && format.zero != Zero::kNone) return {mantissa, format.SubnormalExponent()};
+  if (field == 0 && format.zero != Zero::kNone) {
+    return {format.flush_subnormals ? 0 : mantissa, format.SubnormalExponent()};
+  }
   return {hidden + mantissa, field - format.bias - format.mantissa_bits};
 }
 

@@ -100,6 +100,11 @@ Scale ScaleOfFloat64(const FormatSpec& format, ScaleRule rule, Float64Maxima abs
     throw ScaleError(
         fmt::format("the rule {} is for elements of float32 and has no float64", ToString(rule)));
   }
+  if (format.IsTable() && (rule == ScaleRule::kE8m0Even || rule == ScaleRule::kE8m0Ulp ||
+                           rule == ScaleRule::kE8m0ThreeEighths)) {
+    throw ScaleError(fmt::format(
+        "the rule {} needs a format with mantissa bits, not {}", ToString(rule), ToString(format)));
+  }
   if (rule == ScaleRule::kNone || absmax.group == 0) {
     if (!TakesTensorMaximum(rule) && rule != ScaleRule::kE4m3) return {};
     return {0, 0};
@@ -131,7 +136,7 @@ Scale ScaleOfFloat64(const FormatSpec& format, ScaleRule rule, Float64Maxima abs
     }
     case ScaleRule::kE8m0:
       return PowerOfTwo(
-          format, rule, absmax.group, std::ilogb(absmax.group) - format.MaxExponent());
+          format, rule, absmax.group, std::ilogb(absmax.group) - LargestExponent(format));
     case ScaleRule::kE8m0Even:
     case ScaleRule::kE8m0Ulp:
     case ScaleRule::kE8m0ThreeEighths: {
@@ -140,12 +145,12 @@ Scale ScaleOfFloat64(const FormatSpec& format, ScaleRule rule, Float64Maxima abs
       // The sum with the part of an ulp reaches the next binade; the subtraction is exact.
       const double carries = 2 - std::ldexp(eighths / 8, -format.mantissa_bits);
       const bool carry = std::ldexp(absmax.group, -e) >= carries;
-      return PowerOfTwo(format, rule, absmax.group, e + (carry ? 1 : 0) - format.MaxExponent());
+      return PowerOfTwo(format, rule, absmax.group, e + (carry ? 1 : 0) - LargestExponent(format));
     }
     case ScaleRule::kE8m0Ceil: {
       const int e = std::ilogb(absmax.group);
       const bool power = std::ldexp(absmax.group, -e) == 1;
-      return PowerOfTwo(format, rule, absmax.group, e + (power ? 0 : 1) - format.MaxExponent());
+      return PowerOfTwo(format, rule, absmax.group, e + (power ? 0 : 1) - LargestExponent(format));
     }
     case ScaleRule::kE4m3:
       return OneLevel(absmax.group, max);

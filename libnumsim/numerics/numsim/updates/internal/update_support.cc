@@ -6,6 +6,7 @@
 
 #include "numsim/base/require.h"
 #include "numsim/cast/shared/round_step_rule.h"
+#include "numsim/formats/value_table.h"
 #include "numsim/updates/internal/update_method.h"
 #include "numsim/updates/internal/update_on_device.h"
 
@@ -24,6 +25,7 @@ void CheckUpdateRule(const UpdateRule& rule, const Format& format) {
 }
 
 void CheckRule(const UpdateRule& rule, const FormatSpec& format) {
+  RefuseTable(format, "a weight update");
   const UpdateMethod& method = MethodOf(rule.kind);
   const FormatSpec* const only = method.traits.only_format;
   NUMSIM_REQUIRE(!method.traits.has_scope || ElementGroups::Has(rule.scope),
