@@ -21,12 +21,10 @@ struct PhiloxKeys {
 };
 
 template <class Store>
-HWY_INLINE void PhiloxTile(RandomStream s,
-                           const PhiloxKeys&,
-                           uint64_t first_block,
-                           const Store& store) {
+HWY_INLINE void PhiloxTiles(
+    RandomStream s, const PhiloxKeys&, uint64_t first_block, size_t tiles, const Store& store) {
   const hn::ScalableTag<uint32_t> d;
-  for (size_t l = 0; l < kRandomLanes; ++l) {
+  for (size_t l = 0; l < tiles * kRandomLanes; ++l) {
     const PhiloxCounter block = RandomBlock(s, first_block + l);
     for (size_t w = 0; w < 4; ++w) store(w, l, hn::Set(d, block[w]));
   }
@@ -68,38 +66,65 @@ HWY_INLINE PhiloxState PhiloxRound(PhiloxState s, PhiloxVec key0, PhiloxVec key1
           product0};
 }
 
-// Calls store(w, l, vector) for the words w = 0..3 of one tile of kRandomLanes blocks, which begins
-// at first_block. Lane j of the vector is word w of block first_block + l + j.
-template <class Store>
-HWY_INLINE void PhiloxTile(RandomStream s,
-                           const PhiloxKeys& keys,
-                           uint64_t first_block,
-                           const Store& store) {
+// The vectors of blocks that are computed side by side, to hide the latency of products: as many as the
+// registers hold.
+#if HWY_TARGET <= HWY_AVX3
+constexpr size_t kPhiloxVectors = 4;
+#else
+constexpr size_t kPhiloxVectors = 2;
+#endif
+
+// Does what PhiloxTiles does, for kVectors vectors of blocks from first_block + at on.
+template <size_t kVectors, class Store>
+HWY_INLINE void PhiloxBlocks(
+    RandomStream s, const PhiloxKeys& keys, uint64_t first_block, size_t at, const Store& store) {
   const PhiloxD64 d64;
   const hn::Repartition<uint32_t, PhiloxD64> d32;
   const size_t lanes = hn::Lanes(d64);
-  const auto low = hn::Set(d64, 0xFFFFFFFFu);
-  const auto stream0 = hn::Set(d64, s.stream & 0xFFFFFFFFu);
-  const auto stream1 = hn::Set(d64, s.stream >> 32);
-  for (size_t l = 0; l < kRandomLanes; l += 2 * lanes) {
-    const auto block_a = hn::Add(hn::Set(d64, first_block + l), hn::Iota(d64, 0));
-    const auto block_b = hn::Add(block_a, hn::Set(d64, lanes));
-    PhiloxState a{hn::And(block_a, low), hn::ShiftRight<32>(block_a), stream0, stream1};
-    PhiloxState b{hn::And(block_b, low), hn::ShiftRight<32>(block_b), stream0, stream1};
-    for (int round = 0; round < kPhiloxRounds; ++round) {
-      const auto k0 = hn::Set(d64, keys.keys[round][0]);
-      const auto k1 = hn::Set(d64, keys.keys[round][1]);
-      a = PhiloxRound(a, k0, k1);
-      b = PhiloxRound(b, k0, k1);
-    }
-    const auto packed = [&](PhiloxVec va, PhiloxVec vb) HWY_ATTR {
-      return hn::ConcatEven(d32, hn::BitCast(d32, vb), hn::BitCast(d32, va));
-    };
-    store(size_t{0}, l, packed(a.c0, b.c0));
-    store(size_t{1}, l, packed(a.c1, b.c1));
-    store(size_t{2}, l, packed(a.c2, b.c2));
-    store(size_t{3}, l, packed(a.c3, b.c3));
+  PhiloxState state[kVectors];
+  HWY_UNROLL(4)
+  for (size_t i = 0; i < kVectors; ++i) {
+    const auto block = hn::Add(hn::Set(d64, first_block + at + i * lanes), hn::Iota(d64, 0));
+    state[i] = {block,
+                hn::ShiftRight<32>(block),
+                hn::Set(d64, s.stream & 0xFFFFFFFFu),
+                hn::Set(d64, s.stream >> 32)};
   }
+  HWY_UNROLL(10)
+  for (int round = 0; round < kPhiloxRounds; ++round) {
+    const auto k0 = hn::Set(d64, keys.keys[round][0]);
+    const auto k1 = hn::Set(d64, keys.keys[round][1]);
+    HWY_UNROLL(4)
+    for (size_t i = 0; i < kVectors; ++i) state[i] = PhiloxRound(state[i], k0, k1);
+  }
+  const auto packed = [&](PhiloxVec a, PhiloxVec b) HWY_ATTR {
+    return hn::ConcatEven(d32, hn::BitCast(d32, b), hn::BitCast(d32, a));
+  };
+  HWY_UNROLL(2)
+  for (size_t i = 0; i < kVectors; i += 2) {
+    const PhiloxState &a = state[i], &b = state[i + 1];
+    store(size_t{0}, at + i * lanes, packed(a.c0, b.c0));
+    store(size_t{1}, at + i * lanes, packed(a.c1, b.c1));
+    store(size_t{2}, at + i * lanes, packed(a.c2, b.c2));
+    store(size_t{3}, at + i * lanes, packed(a.c3, b.c3));
+  }
+}
+
+// Calls store(w, l, vector) for the words w = 0..3 of `tiles` tiles of kRandomLanes blocks, which begin
+// at first_block. Lane j of the vector is word w of block first_block + l + j.
+template <class Store>
+HWY_INLINE void PhiloxTiles(RandomStream s,
+                            const PhiloxKeys& keys,
+                            uint64_t first_block,
+                            size_t tiles,
+                            const Store& store) {
+  const size_t lanes = hn::Lanes(PhiloxD64());
+  const size_t step = kPhiloxVectors * lanes, blocks = tiles * kRandomLanes;
+  size_t at = 0;
+  for (; at + step <= blocks; at += step) {
+    PhiloxBlocks<kPhiloxVectors>(s, keys, first_block, at, store);
+  }
+  for (; at < blocks; at += 2 * lanes) PhiloxBlocks<2>(s, keys, first_block, at, store);
 }
 #endif  // HWY_TARGET == HWY_SCALAR
 
@@ -108,24 +133,24 @@ template <int kFieldBits>
 HWY_INLINE void RandomFields(RandomStream s, uint64_t first, size_t n, uint32_t* HWY_RESTRICT out) {
   const hn::CappedTag<uint32_t, kRandomLanes> d;
   constexpr size_t kFields = 32 / kFieldBits;
+  constexpr size_t kTile = 64 * kFields;
   const PhiloxKeys keys(s);
-  for (size_t i = 0; i < n; i += 64 * kFields) {
-    uint32_t* tile = out + i;
-    PhiloxTile(s,
-               keys,
-               (first + i) / (64 * kFields) * kRandomLanes,
-               [&](size_t w, size_t l, hn::Vec<decltype(d)> word) HWY_ATTR {
-                 uint32_t* to = tile + kRandomLanes * kFields * w + l;
-                 if constexpr (kFields == 4) {
-                   hn::StoreU(hn::ShiftLeft<24>(word), d, to);
-                   hn::StoreU(hn::ShiftLeft<16>(word), d, to + kRandomLanes);
-                   hn::StoreU(hn::ShiftLeft<8>(word), d, to + 2 * kRandomLanes);
-                 } else if constexpr (kFields == 2) {
-                   hn::StoreU(hn::ShiftLeft<16>(word), d, to);
-                 }
-                 hn::StoreU(word, d, to + (kFields - 1) * kRandomLanes);
-               });
-  }
+  PhiloxTiles(s,
+              keys,
+              first / kTile * kRandomLanes,
+              n / kTile,
+              [&](size_t w, size_t l, hn::Vec<decltype(d)> word) HWY_ATTR {
+                uint32_t* to =
+                    out + l / kRandomLanes * kTile + kRandomLanes * kFields * w + l % kRandomLanes;
+                if constexpr (kFields == 4) {
+                  hn::StoreU(hn::ShiftLeft<24>(word), d, to);
+                  hn::StoreU(hn::ShiftLeft<16>(word), d, to + kRandomLanes);
+                  hn::StoreU(hn::ShiftLeft<8>(word), d, to + 2 * kRandomLanes);
+                } else if constexpr (kFields == 2) {
+                  hn::StoreU(hn::ShiftLeft<16>(word), d, to);
+                }
+                hn::StoreU(word, d, to + (kFields - 1) * kRandomLanes);
+              });
 }
 
 // Writes the random bits of elements first .. first + n - 1, one 32-bit word per element, with R at
