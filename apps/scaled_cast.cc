@@ -94,7 +94,7 @@ void ScaleOptions::Check(const Format& format,
     CheckKeepsInputs("--tensor-scale-out", tensor_out, {ParseTensorArgument(in).file});
   }
   const ScaleRule parsed = ParseScaleRule(rule);
-  if (parsed == ScaleRule::kNvfp4Row || parsed == ScaleRule::kMsEden) {
+  if (DependsOnRow(parsed)) {
     throw Error::Format("--scale: the rule {} is for linear layers, linear.scale_rule", rule);
   }
   if (format.spec.Bits() > 16) {

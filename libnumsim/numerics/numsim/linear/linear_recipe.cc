@@ -234,9 +234,7 @@ void CheckScaleRule(LinearGemm product, const OperandRecipe& made) {
   };
   const bool blocks = made.layout.granularity == Granularity::kBlock;
   if (ReadsElements(rule) && made.format.spec != kE2M1fn) fail("is for e2m1fn");
-  if ((rule == ScaleRule::kNvfp4Row || rule == ScaleRule::kMsEden) && !blocks) {
-    fail("is for blocks along the inner dimension");
-  }
+  if (DependsOnRow(rule) && !blocks) fail("is for blocks along the inner dimension");
   if (rule != ScaleRule::kMsEden) return;
   if (made.hadamard.size == 0) fail("is for operands with a Hadamard transform");
   if (made.hadamard.size % made.layout.block != 0) fail("is for blocks that divide hadamard_size");

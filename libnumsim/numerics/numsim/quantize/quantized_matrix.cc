@@ -116,7 +116,7 @@ void CheckRule(const QuantizeOptions& options, const char* function) {
                  function,
                  ToString(rule),
                  ToString(options.format));
-  if (rule != ScaleRule::kNvfp4Row && rule != ScaleRule::kMsEden) return;
+  if (!DependsOnRow(rule)) return;
   const ScaleLayout& layout = options.layout;
   const bool blocks = layout.granularity == Granularity::kBlock ||
                       (layout.granularity == Granularity::kTile && layout.block == 1);

@@ -90,9 +90,15 @@ NUMSIM_HOST_DEVICE constexpr bool ReadsElements(ScaleRule rule) {
   return ComparesElements(rule) || rule == ScaleRule::kMsEden;
 }
 
-// Returns whether a device has the rule, and float64 elements.
+// Returns whether the scale of a block depends on other blocks of its row, so that scales must be those of
+// blocks of rows, or of columns, which then are the rows.
+NUMSIM_HOST_DEVICE constexpr bool DependsOnRow(ScaleRule rule) {
+  return rule == ScaleRule::kNvfp4Row || rule == ScaleRule::kMsEden;
+}
+
+// Returns whether neither a device has the rule nor float64 elements.
 NUMSIM_HOST_DEVICE constexpr bool IsOnlyForHost(ScaleRule rule) {
-  return ReadsElements(rule) || rule == ScaleRule::kNvfp4Row;
+  return ReadsElements(rule) || DependsOnRow(rule);
 }
 
 // Returns whether every scale is a power of two, a number of e8m0fnu. kNone's scale is 1.
