@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <bit>
 #include <cctype>
+#include <cmath>
 #include <cstring>
 #include <string>
 #include <vector>
@@ -362,6 +363,47 @@ TEST(Cast, DrawsAreThoseOfTheElementsIndexWhereverTheArrayStarts) {
         const std::vector<uint32_t> codes = ScalarCodes(plan, in, random);
         WithEachBackend([&] { EXPECT_TRUE(Same(ArrayCodes(plan, in, random), codes)); });
       }
+    }
+  }
+}
+
+// Appends the number above `whole`, a value of the format, whose fraction is the least that the random bits
+// of the element round away, or the float32 before it. `spacing` is the binary exponent of the spacing.
+void AddAtEdge(const EncodePlan& plan,
+               const ArrayRandom& random,
+               double whole,
+               int spacing,
+               std::vector<float>& in) {
+  const size_t i = in.size();
+  const double draw = std::ldexp(Draw(plan, random, i), -plan.rounding.random_bits);
+  const auto x = static_cast<float>(whole + std::ldexp(1 - draw, spacing));
+  in.push_back((i % 2 == 0 ? x : std::nextafter(x, 0.0f)) * (i % 3 == 0 ? -1.0f : 1.0f));
+}
+
+// Below the smallest value, one in 2^9 edges is a fraction that begins with nine zeros.
+TEST(Cast, TheLastUnitOfTheFractionDecidesAboutStochasticRounding) {
+  const ArrayRandom random{kStream, 77};
+  for (const char* name : {"e2m1fn", "e3m2fn", "e2m3fn", "e4m3fn", "e5m2", "e4m3fnuz", "fp16"}) {
+    for (const int bits : {8, 13, 32}) {
+      const EncodePlan plan = Stochastic(name, bits);
+      const int least = plan.min_exponent - plan.mantissa_bits;
+      std::vector<float> in;
+      for (size_t i = 0; i < 20011; ++i) AddAtEdge(plan, random, 0, least, in);
+      for (int exponent = least; exponent <= plan.min_exponent + 4; ++exponent) {
+        const int spacing = std::max(exponent - plan.mantissa_bits, least);
+        for (size_t i = 0; i < 203; ++i) {
+          AddAtEdge(plan, random, std::ldexp(1.0, exponent), spacing, in);
+        }
+      }
+      const std::vector<uint32_t> codes = ScalarCodes(plan, in, random);
+      size_t away = 0;
+      for (size_t i = 0; i < in.size(); ++i) {
+        away += std::fabs(Decode(plan.format, codes[i])) > std::fabs(in[i]) ? 1 : 0;
+      }
+      EXPECT_GT(away, in.size() / 5) << Describe(plan);
+      EXPECT_LT(away, in.size() - in.size() / 5) << Describe(plan);
+      WithEachBackend(
+          [&] { EXPECT_TRUE(Same(ArrayCodes(plan, in, random), codes)) << Describe(plan); });
     }
   }
 }

@@ -1,6 +1,8 @@
 #include "numsim/quantize/quantize.h"
 
 #include <algorithm>
+#include <bit>
+#include <optional>
 
 #include "numsim/backend/backend.h"
 #include "numsim/backend/shared/offload.h"
@@ -55,32 +57,49 @@ class Pieces {
 };
 
 // The factors of the elements of a piece.
-struct PieceFactors {
-  float one;          // the common factor, if all elements share one
-  const float* each;  // otherwise one factor per element; null if they share one
-  float spread[kPiece + kSpreadPadding];
-
-  bool AreOne() const { return each == nullptr && one == 1; }
-
+class PieceFactors {
+ public:
   // `factors` holds one factor per scale of the matrix.
-  PieceFactors(const Piece& piece, const ScaleGrid& grid, const float* factors) {
-    const float* from = factors + grid.Index(piece.row, piece.begin);
-    one = *from;
-    each = nullptr;
-    if (grid.Index(piece.row, piece.end - 1) == grid.Index(piece.row, piece.begin)) return;
-    each = from;
-    if (grid.tile_cols == 1) return;
-    each = spread;
-    const size_t to_edge = grid.tile_cols - piece.begin % grid.tile_cols;
-    Spread(from, to_edge, grid.tile_cols, piece.Size(), spread);
+  PieceFactors(const Piece& piece, const ScaleGrid& grid, const float* factors)
+      : from_(factors + grid.Index(piece.row, piece.begin)),
+        size_(piece.Size()),
+        run_(grid.tile_cols),
+        to_edge_(run_ - piece.begin % run_) {}
+
+  // Returns the factor of all elements, if they share one.
+  std::optional<float> One() const {
+    if (size_ > to_edge_) return std::nullopt;
+    return *from_;
   }
+
+  // Returns the factors as those of runs, if EncodeScaledSimd takes them so.
+  std::optional<RunFactors> Runs() const {
+    if (size_ <= to_edge_) return RunFactors{from_, RunFactors::kOneRun};
+    const bool whole = to_edge_ == run_ && std::has_single_bit(run_);
+    if (!whole || run_ < RunFactors::kLeastRun) return std::nullopt;
+    return RunFactors{from_, std::countr_zero(run_)};
+  }
+
+  // Returns the factors of all elements, one after the other, in `memory` or where they are.
+  const float* Each(float (&memory)[kPiece + kSpreadPadding]) const {
+    if (run_ == 1) return from_;
+    Spread(from_, to_edge_, run_, size_, memory);
+    return memory;
+  }
+
+ private:
+  const float* from_;
+  size_t size_, run_, to_edge_;
 };
 
 // Writes out[i] = in[i] times its factor, for i < n. `in` may equal `out`.
 void ScaleRun(const float* in, size_t n, const PieceFactors& factors, float* out) {
-  if (factors.each != nullptr) return MultiplyEach(in, n, factors.each, out);
-  if (factors.AreOne() && in == out) return;
-  Multiply(in, n, factors.one, out);
+  if (const std::optional<float> one = factors.One()) {
+    if (*one != 1 || in != out) Multiply(in, n, *one, out);
+    return;
+  }
+  float memory[kPiece + kSpreadPadding];
+  MultiplyEach(in, n, factors.Each(memory), out);
 }
 
 // Scales and encodes a prefix of a piece in one pass and returns its length, possibly 0. The next
@@ -90,14 +109,23 @@ size_t EncodeScaled(const EncodePlan& plan,
                     size_t n,
                     size_t ahead,
                     const PieceFactors& factors,
-                    uint8_t* codes) {
+                    uint8_t* codes,
+                    const ArrayRandom& random) {
   if (UsesScalarReference() || !EncodesInVectors(plan)) return 0;
-  if (factors.each != nullptr) return EncodeScaledSimd(plan, in, n, factors.each, ahead, codes);
-  return EncodeScaledSimd(plan, in, n, factors.one, ahead, codes);
+  if (const std::optional<RunFactors> runs = factors.Runs()) {
+    return EncodeScaledSimd(plan, in, n, *runs, ahead, codes, random);
+  }
+  float memory[kPiece + kSpreadPadding];
+  return EncodeScaledSimd(plan, in, n, {factors.Each(memory), 0}, ahead, codes, random);
 }
 
-size_t EncodeScaled(
-    const EncodePlan&, const float*, size_t, size_t, const PieceFactors&, uint16_t*) {
+size_t EncodeScaled(const EncodePlan&,
+                    const float*,
+                    size_t,
+                    size_t,
+                    const PieceFactors&,
+                    uint16_t*,
+                    const ArrayRandom&) {
   return 0;
 }
 
@@ -114,10 +142,10 @@ void QuantizePiece(const EncodePlan& plan,
                    const ArrayRandom& random) {
   const PieceFactors factors(piece, grid, inv_scales);
   const size_t n = piece.Size();
-  const size_t done = EncodeScaled(plan, in, n, ahead, factors, codes);
+  const size_t done = EncodeScaled(plan, in, n, ahead, factors, codes, random);
   if (done == n) return;
   const ArrayRandom left = Advance(random, done);
-  if (factors.AreOne()) return EncodeSerial(plan, in + done, n - done, codes + done, left);
+  if (factors.One() == 1.0f) return EncodeSerial(plan, in + done, n - done, codes + done, left);
   float scaled[kPiece];
   ScaleRun(in, n, factors, scaled);
   EncodeSerial(plan, scaled + done, n - done, codes + done, left);

@@ -40,9 +40,9 @@ HWY_INLINE void StoreCodes(D32 d32, hn::Vec<D32> code, uint32_t* HWY_RESTRICT ou
   hn::StoreU(code, d32, out);
 }
 
-// The sources of an encoding loop: the elements of the array, or their products with one factor or
-// with one factor per element, rounded to float32. Products require the default floating-point
-// environment.
+// The sources of an encoding loop: the elements of the array, or their products with one factor per run
+// of elements or with one factor per element, rounded to float32. Products require the default
+// floating-point environment.
 struct Unscaled {
   static constexpr bool kDefaultEnvironment = false;
   using Element = float;
@@ -53,15 +53,17 @@ struct Unscaled {
     return hn::LoadU(df, in);
   }
 };
-struct ScaledBy {
+// Element i has the factor factors[i >> log_run]. A run has as many elements as a vector, or more.
+struct ScaledByRuns {
   static constexpr bool kDefaultEnvironment = true;
   using Element = float;
-  float factor;
+  const float* factors;
+  int log_run;
   size_t ahead;
 
   template <class DF>
-  HWY_INLINE hn::Vec<DF> Load(DF df, const float* in, size_t) const {
-    return hn::Mul(hn::LoadU(df, in), hn::Set(df, factor));
+  HWY_INLINE hn::Vec<DF> Load(DF df, const float* in, size_t i) const {
+    return hn::Mul(hn::LoadU(df, in), hn::Set(df, factors[i >> log_run]));
   }
 };
 struct ScaledByEach {

@@ -16,6 +16,7 @@
 #include "numsim/cast/internal/lanes-inl.h"
 #include "numsim/cast/internal/philox-inl.h"
 #include "numsim/cast/internal/shortcuts-inl.h"
+#include "numsim/cast/internal/stochastic-inl.h"
 #include "numsim/cast/internal/subnormal_gap-inl.h"
 
 HWY_BEFORE_NAMESPACE();
@@ -26,64 +27,112 @@ constexpr size_t kBlock = 1024;
 // The largest number of 32-bit lanes of a vector.
 constexpr size_t kMaxLanes = HWY_MAX_BYTES / sizeof(uint32_t);
 
-// Encodes the vector of elements at `in`, and decodes it again if Out is float.
-template <RuleMode kMode, ExponentRange kRange, class D32, typename Out>
+// The rule as a coder: an operator that returns the codes of words of float32.
+template <RuleMode kMode, ExponentRange kRange>
+struct RuleCoder {
+  static constexpr bool kDraws = kMode == RuleMode::kStochastic;
+  EncodePlan plan;
+
+  template <class L, class W = typename L::Word>
+  HWY_INLINE W operator()(const L& lanes, W bits, W random) const {
+    return EncodeWord<kMode, kRange>(lanes, plan, bits, random);
+  }
+};
+
+// EncodeByCarry as a coder.
+struct CarryCoder {
+  static constexpr bool kDraws = true;
+  EncodePlan plan;
+
+  explicit CarryCoder(const EncodePlan& served) : plan(served) {
+    plan.unsigned_zero = false;  // as it is: the compiler need not test it for every vector
+  }
+
+  template <class L, class W = typename L::Word>
+  HWY_INLINE W operator()(const L& lanes, W bits, W random) const {
+    return EncodeByCarry(lanes, plan, bits, random);
+  }
+};
+
+// Encodes the vector of elements that `source` loads from `in`, which are those from number i on, and
+// decodes it again if Out is float.
+template <class D32, class Coder, class Source, typename Out>
 HWY_INLINE void EncodeVector(D32 d32,
-                             const EncodePlan& plan,
+                             const Coder& coder,
+                             const Source& source,
                              const float* in,
+                             size_t i,
                              const uint32_t* HWY_RESTRICT random,
                              Out* out) {
+  const hn::RebindToFloat<D32> df;
   const F32Lanes<D32> lanes;
-  const auto bits = hn::LoadU(d32, reinterpret_cast<const uint32_t*>(in));
+  const auto bits = hn::BitCast(d32, source.Load(df, in, i));
   auto random_word = hn::Zero(d32);
-  if constexpr (kMode == RuleMode::kStochastic) random_word = hn::LoadU(d32, random);
-  const auto code = EncodeWord<kMode, kRange>(lanes, plan, bits, random_word);
+  if constexpr (Coder::kDraws) random_word = hn::LoadU(d32, random);
+  const auto code = coder(lanes, bits, random_word);
   if constexpr (std::is_same_v<Out, float>) {
-    const auto value = DecodeWord(lanes, plan.format, code);
+    const auto value = DecodeWord(lanes, coder.plan.format, code);
     hn::StoreU(value, d32, reinterpret_cast<uint32_t*>(out));
   } else {
     StoreCodes(d32, code, out);
   }
 }
 
-// Encodes n elements. The tail goes through the same vector function as a padded copy. (A function
-// of width one is not used: Highway 1.0.3 shifts single 32-bit lanes by a 64-bit count, half of
-// which does not belong to the lane.)
-template <RuleMode kMode, ExponentRange kRange, typename Out>
-HWY_NOINLINE void EncodeBlock(
-    const EncodePlan& plan_ref, const float* in, size_t n, const uint32_t* random, Out* out) {
-  const EncodePlan plan = plan_ref;  // a local copy: the stores below cannot alias it
+// Encodes whole vectors and returns the number of elements encoded.
+template <class Coder, class Source, typename Out>
+HWY_NOINLINE size_t EncodeWhole(const EncodePlan& plan,
+                                const Source source,
+                                const float* in,
+                                size_t n,
+                                const uint32_t* random,
+                                Out* out) {
+  const Coder coder{plan};  // with a local copy of the plan: the stores below cannot alias it
   const hn::ScalableTag<uint32_t> d32;
   const size_t lanes = hn::Lanes(d32);
   size_t i = 0;
   for (; i + lanes <= n; i += lanes) {
-    hwy::Prefetch(in + i + kPrefetchAhead);
-    EncodeVector<kMode, kRange>(d32, plan, in + i, random + i, out + i);
+    hwy::Prefetch(in + i + source.ahead);
+    EncodeVector(d32, coder, source, in + i, i, random + i, out + i);
   }
+  return i;
+}
+
+// Encodes n elements. The tail goes through the same vector function as a padded copy. (A function
+// of width one is not used: Highway 1.0.3 shifts single 32-bit lanes by a 64-bit count, half of
+// which does not belong to the lane.)
+template <class Coder, typename Out>
+void EncodeBlock(
+    const EncodePlan& plan, const float* in, size_t n, const uint32_t* random, Out* out) {
+  const size_t i = EncodeWhole<Coder>(plan, Unscaled(), in, n, random, out);
   if (i == n) return;
   float in_tail[kMaxLanes] = {};
   uint32_t random_tail[kMaxLanes] = {};
   Out out_tail[kMaxLanes];
   std::copy(in + i, in + n, in_tail);
-  if constexpr (kMode == RuleMode::kStochastic) std::copy(random + i, random + n, random_tail);
-  EncodeVector<kMode, kRange>(d32, plan, in_tail, random_tail, out_tail);
+  if constexpr (Coder::kDraws) std::copy(random + i, random + n, random_tail);
+  const hn::ScalableTag<uint32_t> d32;
+  EncodeVector(d32, Coder{plan}, Unscaled(), in_tail, 0, random_tail, out_tail);
   std::copy(out_tail, out_tail + (n - i), out + i);
 }
 
 template <RuleMode kMode, typename Out>
 void EncodeRange(
     const EncodePlan& plan, const float* in, size_t n, const uint32_t* random, Out* out) {
+  using enum ExponentRange;
+  if constexpr (kMode == RuleMode::kStochastic) {
+    if (ServesCarry(plan)) return EncodeBlock<CarryCoder>(plan, in, n, random, out);
+  }
   if constexpr (kMode != RuleMode::kOther) {
     switch (plan.range_f32) {
-      case ExponentRange::kSame:
-        return EncodeBlock<kMode, ExponentRange::kSame>(plan, in, n, random, out);
-      case ExponentRange::kNarrower:
-        return EncodeBlock<kMode, ExponentRange::kNarrower>(plan, in, n, random, out);
-      case ExponentRange::kGeneral:
+      case kSame:
+        return EncodeBlock<RuleCoder<kMode, kSame>>(plan, in, n, random, out);
+      case kNarrower:
+        return EncodeBlock<RuleCoder<kMode, kNarrower>>(plan, in, n, random, out);
+      case kGeneral:
         break;
     }
   }
-  EncodeBlock<kMode, ExponentRange::kGeneral>(plan, in, n, random, out);
+  EncodeBlock<RuleCoder<kMode, kGeneral>>(plan, in, n, random, out);
 }
 
 // Encodes in one mode by the rule. If the format has a subnormal gap, the rule reads a copy of the
@@ -141,17 +190,38 @@ void EncodeU8(
     const EncodePlan& plan, const float* in, size_t n, uint8_t* out, const ArrayRandom& random) {
   EncodeAny(plan, in, n, out, random);
 }
-size_t EncodeScaledU8(
-    const EncodePlan& plan, const float* in, size_t n, float factor, size_t ahead, uint8_t* out) {
-  return EncodeShortcut(plan, ScaledBy{factor, ahead}, in, n, out);
+
+// Encodes products of the elements with factors, in any mode with a path for them, and returns the number
+// of elements encoded.
+template <class Source>
+size_t EncodeScaled(const EncodePlan& plan,
+                    const Source source,
+                    const float* in,
+                    size_t n,
+                    uint8_t* out,
+                    const ArrayRandom& random) {
+  if (plan.rounding.mode != RoundingMode::kStochastic) {
+    return EncodeShortcut(plan, source, in, n, out);
+  }
+  if (!ServesCarry(plan)) return 0;
+  HWY_ALIGN uint32_t words[kDrawnWords];
+  n = std::min(n, kDrawnBlock);
+  const uint32_t* const drawn = DrawBlock(random, plan.rounding.random_bits, 0, n, words);
+  return EncodeWhole<CarryCoder>(plan, source, in, n, drawn, out);
 }
-size_t EncodeScaledEachU8(const EncodePlan& plan,
-                          const float* in,
-                          size_t n,
-                          const float* factors,
-                          size_t ahead,
-                          uint8_t* out) {
-  return EncodeShortcut(plan, ScaledByEach{factors, ahead}, in, n, out);
+
+size_t EncodeScaledU8(const EncodePlan& plan,
+                      const float* in,
+                      size_t n,
+                      const RunFactors& factors,
+                      size_t ahead,
+                      uint8_t* out,
+                      const ArrayRandom& random) {
+  if (factors.log_run == 0) {
+    return EncodeScaled(plan, ScaledByEach{factors.each, ahead}, in, n, out, random);
+  }
+  static_assert(kMaxLanes <= RunFactors::kLeastRun);
+  return EncodeScaled(plan, ScaledByRuns{factors.each, factors.log_run, ahead}, in, n, out, random);
 }
 void EncodeU16(
     const EncodePlan& plan, const float* in, size_t n, uint16_t* out, const ArrayRandom& random) {
@@ -357,7 +427,6 @@ namespace numsim {
 
 HWY_EXPORT(EncodeU8);
 HWY_EXPORT(EncodeScaledU8);
-HWY_EXPORT(EncodeScaledEachU8);
 HWY_EXPORT(EncodeU16);
 HWY_EXPORT(EncodeU32);
 HWY_EXPORT(EncodeDecode);
@@ -380,17 +449,14 @@ void EncodeSimd(
     const EncodePlan& plan, const float* in, size_t n, uint8_t* codes, const ArrayRandom& random) {
   HWY_DYNAMIC_DISPATCH(EncodeU8)(plan, in, n, codes, random);
 }
-size_t EncodeScaledSimd(
-    const EncodePlan& plan, const float* in, size_t n, float factor, size_t ahead, uint8_t* codes) {
-  return HWY_DYNAMIC_DISPATCH(EncodeScaledU8)(plan, in, n, factor, ahead, codes);
-}
 size_t EncodeScaledSimd(const EncodePlan& plan,
                         const float* in,
                         size_t n,
-                        const float* factors,
+                        const RunFactors& factors,
                         size_t ahead,
-                        uint8_t* codes) {
-  return HWY_DYNAMIC_DISPATCH(EncodeScaledEachU8)(plan, in, n, factors, ahead, codes);
+                        uint8_t* codes,
+                        const ArrayRandom& random) {
+  return HWY_DYNAMIC_DISPATCH(EncodeScaledU8)(plan, in, n, factors, ahead, codes, random);
 }
 void EncodeSimd(
     const EncodePlan& plan, const float* in, size_t n, uint16_t* codes, const ArrayRandom& random) {

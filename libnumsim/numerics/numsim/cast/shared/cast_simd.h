@@ -21,18 +21,26 @@ void EncodeSimd(
 void EncodeSimd(
     const EncodePlan& plan, const float* in, size_t n, uint32_t* codes, const ArrayRandom& random);
 
+// The factors of elements: element i has each[i >> log_run]. Runs of more than one element have at least
+// kLeastRun, those of the longest vector.
+struct RunFactors {
+  static constexpr int kOneRun = 63;  // all elements have each[0]
+  static constexpr size_t kLeastRun = 16;
+
+  const float* each;
+  int log_run;
+};
+
 // Scales and encodes a prefix of `in` in one pass and returns its length (0 if no vector kernel
-// applies). codes[i] = the code of in[i] * factor, or of in[i] * factors[i], the product rounded to
-// float32. Prefetches `ahead` elements ahead. Requires the default floating-point environment and
-// EncodesInVectors(plan).
-size_t EncodeScaledSimd(
-    const EncodePlan& plan, const float* in, size_t n, float factor, size_t ahead, uint8_t* codes);
+// applies). codes[i] = the code of the product of in[i] and its factor, rounded to float32. Prefetches
+// `ahead` elements ahead. Requires the default floating-point environment and EncodesInVectors(plan).
 size_t EncodeScaledSimd(const EncodePlan& plan,
                         const float* in,
                         size_t n,
-                        const float* factors,
+                        const RunFactors& factors,
                         size_t ahead,
-                        uint8_t* codes);
+                        uint8_t* codes,
+                        const ArrayRandom& random);
 
 // Writes out[i] = the value that in[i] rounds to. Requires EncodesInVectors(plan) and
 // DecodesInVectors(plan.format). `in` may equal `out`.
