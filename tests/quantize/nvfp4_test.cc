@@ -14,6 +14,7 @@
 #include "numsim/formats/format_table.h"
 #include "numsim/formats/named_formats.h"
 #include "numsim/gemm/gemm_quantized.h"
+#include "numsim/quantize/internal/two_levels_simd.h"
 #include "numsim/quantize/quantized_matrix.h"
 #include "numsim/random/distributions.h"
 #include "tests/reference/linear/naive_linear.h"
@@ -75,6 +76,44 @@ TEST(Nvfp4, ScaleOfTheTensorMapsItsMaximumToTheLargestScale) {
     EXPECT_EQ(MakeScale(ParseFormat("e2m1fn").spec, absmax, ScaleRule::kNvfp4).scale,
               maker(absmax).scale)
         << absmax;
+  }
+}
+
+// Tensors whose scale is a subnormal of float32 or near its largest number too; all lengths about those of
+// vectors, in place and apart.
+TEST(Nvfp4, ManyScalesAreThoseOfOneOnEveryBackend) {
+  std::vector<float> absmax;
+  for (uint32_t upper = 0; upper < 0x7F80u; upper += 3) {
+    for (const uint32_t lower : {0x0000u, 0x7FFFu, 0x8000u, 0xFFFFu}) {
+      absmax.push_back(std::bit_cast<float>(upper << 16 | lower));
+    }
+  }
+  const FormatSpec e2m1 = ParseFormat("e2m1fn").spec;
+  for (const ScaleRule rule :
+       {ScaleRule::kNvfp4, ScaleRule::kNvfp4Inverse, ScaleRule::kNvfp4Row, ScaleRule::kMsEden}) {
+    for (const float tensor : {0.0f, 0x1p-149f, 0x1.8p-127f, 0.7f, 2688.0f, 0x1.7p100f, kMost}) {
+      const ScaleFactory maker = ScaleFactory(e2m1, rule).ForTensor(tensor);
+      std::vector<float> expected, inverses;
+      for (const float a : absmax) {
+        expected.push_back(maker(a).scale);
+        inverses.push_back(maker(a).inv_scale);
+      }
+      WithEachBackend([&] {
+        std::vector<float> scales(absmax.size()), inv_scales(absmax.size());
+        MakeTwoLevelScales(maker, absmax.data(), absmax.size(), scales.data(), inv_scales.data());
+        ASSERT_EQ(scales, expected) << ToString(rule) << " " << tensor;
+        ASSERT_EQ(inv_scales, inverses) << ToString(rule) << " " << tensor;
+        for (size_t n = 0; n < 40; ++n) {
+          std::vector<float> in_place(absmax.begin() + 4000, absmax.begin() + 4041);
+          std::vector<float> inverse(n + 1, 5.0f);
+          MakeTwoLevelScales(maker, in_place.data(), n, in_place.data(), inverse.data());
+          ASSERT_TRUE(std::equal(in_place.begin(), in_place.begin() + n, &expected[4000])) << n;
+          ASSERT_TRUE(std::equal(inverse.begin(), inverse.begin() + n, &inverses[4000])) << n;
+          ASSERT_EQ(in_place[n], absmax[4000 + n]);
+          ASSERT_EQ(inverse[n], 5.0f);
+        }
+      });
+    }
   }
 }
 

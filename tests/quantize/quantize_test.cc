@@ -44,6 +44,9 @@ std::vector<ScaleLayout> Layouts() {
                            "column",
                            "block:1",
                            "block:7",
+                           "block:16",
+                           "block:32",
+                           "block:48",
                            "block:128",
                            "block:1000000",
                            "tile:1x40",
@@ -305,6 +308,7 @@ class QuantizeEveryLayout : public testing::TestWithParam<Conversion> {};
 constexpr Rounding kStochastic8 = {RoundingMode::kStochastic, StochasticVariant::kA, 8};
 constexpr Rounding kStochastic16 = {RoundingMode::kStochastic, StochasticVariant::kB, 16};
 constexpr Rounding kStochastic32 = {RoundingMode::kStochastic, StochasticVariant::kC, 32};
+constexpr Rounding kStochasticWord = {RoundingMode::kStochastic, StochasticVariant::kA, 32};
 INSTANTIATE_TEST_SUITE_P(,
                          QuantizeEveryLayout,
                          testing::Values(Conversion{"Int8Nearest", "int8", {}},
@@ -313,6 +317,7 @@ INSTANTIATE_TEST_SUITE_P(,
                                          Conversion{"E4m3Stochastic", "e4m3fn", kStochastic16},
                                          Conversion{"E2m1Nearest", "e2m1fn", {}},
                                          Conversion{"E2m1Stochastic", "e2m1fn", kStochastic8},
+                                         Conversion{"E2m1WholeWords", "e2m1fn", kStochasticWord},
                                          Conversion{"Bf16Nearest", "bf16", {}},
                                          Conversion{"Bf16Stochastic", "bf16", kStochastic32}),
                          [](const auto& test) { return test.param.name; });

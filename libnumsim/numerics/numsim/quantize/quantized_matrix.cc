@@ -15,6 +15,8 @@
 #include "numsim/quantize/internal/four_over_six.h"
 #include "numsim/quantize/internal/ms_eden.h"
 #include "numsim/quantize/internal/quantized_device.h"
+#include "numsim/quantize/internal/two_levels_simd.h"
+#include "numsim/quantize/shared/quantize_simd.h"
 #include "numsim/quantize/shared/require_scales.h"
 
 namespace numsim {
@@ -63,6 +65,11 @@ void MakeRowScales(MatrixShape shape,
     for (size_t i = 0; i < blocks; ++i) most = std::max(most, scales[row * next + i * step]);
     const ScaleFactory of_row = maker.ForTensor(most);
     if (!row_scales.empty()) row_scales[row] = of_row.TensorScale();
+    if (step == 1) {
+      float* const of_blocks = &scales[row * next];
+      MakeTwoLevelScales(of_row, of_blocks, blocks, of_blocks, &inv_scales[row * next]);
+      continue;
+    }
     for (size_t i = 0; i < blocks; ++i) {
       const size_t at = row * next + i * step;
       const Scale made = of_row(scales[at]);
@@ -86,13 +93,15 @@ void MakeScalesOf(std::span<const float> in,
     return MakeRowScales(shape, options, scales, inv_scales, tensor_scale);
   }
   ScaleFactory maker(options.format, options.scale_rule);
-  const float most = scales.empty() ? 0 : *std::ranges::max_element(scales);
-  if (TakesTensorMaximum(options.scale_rule)) {
-    maker = maker.ForTensor(most);
-    if (!tensor_scale.empty()) tensor_scale[0] = maker.TensorScale();
-  }
+  if (!TakesTensorMaximum(options.scale_rule)) return MakeScales(maker, scales, inv_scales);
+  const float most = FiniteAbsmax(scales.data(), scales.size());
+  maker = maker.ForTensor(most);
+  if (!tensor_scale.empty()) tensor_scale[0] = maker.TensorScale();
   if (!ComparesElements(options.scale_rule)) {
-    MakeScales(maker, scales, inv_scales);
+    ParallelFor(scales.size(), kGrain, [&](size_t begin, size_t end) {
+      float* const from = scales.data() + begin;
+      MakeTwoLevelScales(maker, from, end - begin, from, inv_scales.data() + begin);
+    });
     if (options.scale_rule == ScaleRule::kMsEden) {
       CorrectScales(in, shape, options, maker.TensorScale(), scales, inv_scales);
     }

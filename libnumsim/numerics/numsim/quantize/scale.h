@@ -137,6 +137,15 @@ struct Scale {
   float inv_scale = 1;
 };
 
+// The constants of two levels of scales in one tensor, or row. A group with the absolute maximum A has
+// the scale S * tensor, with S = A / divisor * factor, each operation rounded to float32, rounded to
+// e4m3fn; then scale and inverse are as under ScaleRule::kNvfp4.
+struct ScaleLevels {
+  float divisor = 1;
+  float factor = 1;
+  float tensor = 1;
+};
+
 // Returns the scale of elements whose absolute maximum over finite elements is `absmax`. Requires
 // absmax finite and >= 0. absmax == 0 gives scale 1. Scales and their inverses are finite. A power of
 // two is at least 2^-127, which float32 holds as a subnormal, and at most 2^127, as in e8m0fnu. Under
@@ -164,6 +173,12 @@ class ScaleFactory {
   }
   // Returns the scale T of the tensor under such a rule; 1 under others.
   NUMSIM_HOST_DEVICE float TensorScale() const noexcept { return encode_ == 0 ? 1 : 1 / encode_; }
+  // Returns the constants of all groups under such a rule. Requires ForTensor.
+  NUMSIM_HOST_DEVICE ScaleLevels Levels() const noexcept {
+    const bool multiplies = rule_ == ScaleRule::kNvfp4Inverse || rule_ == ScaleRule::kNvfp4Row;
+    if (multiplies) return {1, encode_ * (1 / max_), TensorScale()};
+    return {max_, encode_, TensorScale()};
+  }
   // Returns the second scale of a group under a rule that compares elements. Requires ForTensor.
   NUMSIM_HOST_DEVICE Scale MapToFour(float absmax) const noexcept {
     return FromShare(absmax / max_ * encode_ * 1.5f);
@@ -183,11 +198,10 @@ class ScaleFactory {
     const uint32_t bits = std::bit_cast<uint32_t>(x);
     return std::bit_cast<float>((bits + 0x7FFFFu + (bits >> 20 & 1u)) & ~0xFFFFFu);
   }
-  NUMSIM_HOST_DEVICE Scale TwoLevels(float absmax) const noexcept {
-    if (rule_ == ScaleRule::kNvfp4Inverse || rule_ == ScaleRule::kNvfp4Row) {
-      return FromShare(absmax * (encode_ * (1 / max_)));
-    }
-    return FromShare(absmax / max_ * encode_);
+  // Returns the scale of a group. Requires ForTensor.
+  NUMSIM_HOST_DEVICE Scale OfGroup(float absmax) const noexcept {
+    const ScaleLevels levels = Levels();
+    return FromShare(absmax / levels.divisor * levels.factor);
   }
   // Returns the scale of a group whose S is `share` before it is rounded.
   NUMSIM_HOST_DEVICE Scale FromShare(float share) const noexcept {
@@ -248,7 +262,7 @@ class ScaleFactory {
 
 NUMSIM_HOST_DEVICE inline Scale ScaleFactory::operator()(float absmax) const noexcept {
   if (TakesTensorMaximum(rule_)) {
-    return encode_ == 0 ? ForTensor(absmax).TwoLevels(absmax) : TwoLevels(absmax);
+    return encode_ == 0 ? ForTensor(absmax).OfGroup(absmax) : OfGroup(absmax);
   }
   if (rule_ == ScaleRule::kE4m3) return OneLevel(absmax);
   if (absmax == 0 || rule_ == ScaleRule::kNone) return {};

@@ -17,6 +17,9 @@ namespace numsim::HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
 constexpr uint32_t kInfinity = 0x7F800000u;
+// The longest runs whose maxima are found side by side. In longer ones, combining the lanes takes little
+// time.
+constexpr size_t kMostOfShortRun = 128;
 
 // Loads magnitudes as integers. Their order is that of the floats, followed by infinity and NaN.
 template <class D>
@@ -72,10 +75,49 @@ void AbsmaxEach(const float* HWY_RESTRICT in, size_t n, float* HWY_RESTRICT absm
   }
 }
 
+#if HWY_TARGET == HWY_SCALAR
+size_t AbsmaxWholeRuns(const float*, size_t, size_t, float*) { return 0; }
+#else
+// Returns the vector of the largest finite magnitudes of kCount runs of `block` elements, each kCount lanes
+// or a multiple of them: half of the runs in the lower half of the lanes, and so on. kCount = 1: returns
+// the maxima of the lanes.
+template <size_t kCount, class D>
+HWY_INLINE hn::Vec<D> RunMaxima(D d, const float* in, size_t block) {
+  if constexpr (kCount == 1) {
+    const size_t lanes = hn::Lanes(d);
+    auto most = FiniteMagnitude(d, in);
+    for (size_t i = lanes; i < block; i += lanes) most = hn::Max(most, FiniteMagnitude(d, in + i));
+    return most;
+  } else {
+    const auto lower = RunMaxima<kCount / 2>(d, in, block);
+    const auto upper = RunMaxima<kCount / 2>(d, in + kCount / 2 * block, block);
+    // Neighbours become one: the lanes of `lower` fill the lower half.
+    return hn::Max(hn::ConcatEven(d, upper, lower), hn::ConcatOdd(d, upper, lower));
+  }
+}
+
+// Raises absmax to the largest finite magnitude of each run of `block` elements, for as many runs at a time
+// as a vector has lanes, and returns the number of runs.
+size_t AbsmaxWholeRuns(const float* in, size_t n, size_t block, float* absmax) {
+  constexpr size_t kLanes = std::min<size_t>(HWY_MAX_BYTES / sizeof(int32_t), 16);
+  const hn::CappedTag<int32_t, kLanes> d;
+  if (block % kLanes != 0) return 0;
+  int32_t* const bits = reinterpret_cast<int32_t*>(absmax);
+  size_t run = 0;
+  for (; (run + kLanes) * block <= n; run += kLanes) {
+    const auto most = RunMaxima<kLanes>(d, in + run * block, block);
+    hn::StoreU(hn::Max(hn::LoadU(d, bits + run), most), d, bits + run);
+  }
+  return run;
+}
+#endif
+
 // Raises absmax to the largest finite magnitude of each run of `block` elements.
 void AbsmaxRuns(const float* in, size_t n, size_t block, float* absmax) {
   if (block == 1) return AbsmaxEach(in, n, absmax);
-  for (size_t i = 0; i < n; i += block, ++absmax) {
+  const size_t runs = block <= kMostOfShortRun ? AbsmaxWholeRuns(in, n, block, absmax) : 0;
+  absmax += runs;
+  for (size_t i = runs * block; i < n; i += block, ++absmax) {
     const uint32_t max = LargestMagnitude<true>(in + i, std::min(block, n - i));
     *absmax = std::max(*absmax, std::bit_cast<float>(max));
   }
