@@ -10,11 +10,12 @@ namespace {
 struct PackOptions {
   std::string directory;
   std::string set = "standard";
+  std::string as = "hex";
 };
 
 int Write(const PackOptions& options) {
-  WritePack(options.directory, options.set);
-  const std::vector<PackFile> files = ReadPack(options.directory);
+  WritePack(options.directory, options.set, FindPackForm(options.as));
+  const std::vector<PackFile> files = ReadPack(options.directory).files;
   uint64_t cases = 0;
   for (const PackFile& file : files) cases += file.cases;
   fmt::print("{}: {} files, {} cases\n", options.directory, files.size(), cases);
@@ -35,7 +36,12 @@ void AddOraclePackCommand(Program& program, CLI::App* oracle) {
     sets += fmt::format("{}{} ({})", sets.empty() ? "" : ", ", info.name, info.summary);
   }
   sub->add_option("--set", options->set, "Set of files: " + sets)->capture_default_str();
-  Example(sub, "numsim oracle pack vectors --set p3109-minimal");
+  std::string forms;
+  for (const PackForm& form : PackForms()) {
+    forms += fmt::format("{}{}", forms.empty() ? "" : ", ", form.name);
+  }
+  sub->add_option("--as", options->as, "Form of the files: " + forms)->capture_default_str();
+  Example(sub, "numsim oracle pack vectors --set p3109-minimal --as readmemh");
   Choose(program, sub, [options] { return Write(*options); });
 }
 

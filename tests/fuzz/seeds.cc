@@ -167,7 +167,7 @@ Seeds PackSeeds() {
   std::vector<PackEntry> entries = PackEntries("p3109-minimal");
   entries.resize(2);
   for (PackEntry& entry : entries) entry.level = ParseCaseLevel("random:4");
-  WritePack(folder.Path() / "pack", "p3109-minimal", entries);
+  WritePack(folder.Path() / "pack", "p3109-minimal", entries, FindPackForm("hex"));
   return {folder.Get("pack/manifest.json")};
 }
 

@@ -6,16 +6,22 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 #include <set>
+#include <sstream>
 
+#include "numsim/arith/accumulation_mode.h"
+#include "numsim/formats/format_table.h"
 #include "numsim/io/shared/sha256.h"
 #include "numsim/oracle/case_text.h"
 #include "numsim/oracle/cases.h"
+#include "numsim/profiles/profile.h"
 #include "tests/support/io_fixture.h"
 
 namespace numsim {
 namespace {
 
 using Json = nlohmann::json;
+
+const PackForm& Hex() { return FindPackForm("hex"); }
 
 // Two small files.
 std::vector<PackEntry> SmallEntries() {
@@ -55,7 +61,7 @@ class PackTest : public IoTest {
 };
 
 TEST_F(PackTest, HoldsWhatItsManifestSays) {
-  WritePack(Path("pack"), "test", SmallEntries());
+  WritePack(Path("pack"), "test", SmallEntries(), Hex());
   const std::string add = "add-e4m3fn-full.txt";
   const std::string convert = "convert-fp32-to-e2m1fn-sr-b8-saturate-random-1000.txt";
   EXPECT_EQ(NamesIn("pack"),
@@ -83,9 +89,69 @@ TEST_F(PackTest, HoldsWhatItsManifestSays) {
             "--sr-variant b --sr-bits 8 --overflow saturate --level random:1000 --seed 7");
 }
 
+// The numbers of a text, in any form: digits after a prefix, a separator or none.
+std::vector<uint64_t> NumbersOf(std::string text, int base) {
+  std::vector<uint64_t> numbers;
+  std::replace_if(
+      text.begin(),
+      text.end(),
+      [](char c) { return std::string_view("_,[]{} ").find(c) != std::string_view::npos; },
+      '\n');
+  std::istringstream lines(text);
+  for (std::string word; lines >> word;) numbers.push_back(std::stoull(word, nullptr, base));
+  return numbers;
+}
+
+TEST_F(PackTest, EveryFormHoldsTheSameNumbers) {
+  for (const PackForm& form : PackForms()) {
+    WritePack(Path(std::string(form.name)), "test", SmallEntries(), form);
+  }
+  for (const PackEntry& entry : SmallEntries()) {
+    const auto text = [&](const char* form) {
+      return Bytes(Path(form) / PackFileName(entry, FindPackForm(form)));
+    };
+    const std::vector<uint64_t> numbers = NumbersOf(text("hex"), 16);
+    std::string words = text("readmemh");
+    words.erase(0, words.find("\n", words.rfind("//")));  // what is left are words
+    EXPECT_EQ(NumbersOf(words, 16), numbers);
+    const std::string csv = text("csv");
+    EXPECT_EQ(NumbersOf(csv.substr(csv.find('\n')), 16), numbers);
+    std::vector<uint64_t> of_json;
+    const Json object = Json::parse(text("json"));
+    for (const Json& row : object["cases"]) {
+      of_json.insert(of_json.end(), row.begin(), row.end());
+    }
+    EXPECT_EQ(of_json, numbers);
+  }
+  EXPECT_EQ(
+      Check("npy"),
+      (std::vector<std::string>{"add-e4m3fn-full.npy 65536 0",
+                                "convert-fp32-to-e2m1fn-sr-b8-saturate-random-1000.npy 1000 0"}));
+  EXPECT_EQ(Manifest("csv")["form"], "csv");
+  EXPECT_EQ(Manifest("csv")["files"][0]["bytes"], Bytes(Path("csv/add-e4m3fn-full.csv")).size());
+  EXPECT_EQ(
+      Manifest("npy")["files"][0]["command"],
+      "numsim oracle gen --results --op add --format e4m3fn --level full --npy add-e4m3fn-full.npy");
+  ExpectMessage(ErrorOf([&] { Check("csv"); }), {"csv/manifest.json", "form csv", "hex and npy"});
+  ExpectMessage(ErrorOf([] { FindPackForm("hx"); }),
+                {"--as", "'hx'", "hex, json, csv, readmemh, npy"});
+}
+
+// Without the profile in its manifest, numsim's own rule would judge.
+TEST_F(PackTest, KeepsTheProfile) {
+  const PackEntry entry = {
+      {.op = "convert", .format = "fp32", .to = "e4m3fn", .profile = "qpytorch"},
+      {CaseLevel::Kind::kEdges, 0, 0}};
+  WritePack(Path("pack"), "test", std::span(&entry, 1), Hex());
+  EXPECT_THAT(Check("pack"), ::testing::ElementsAre(::testing::EndsWith(" 0")));
+  EXPECT_THAT(PackCommand(entry, Hex()), ::testing::HasSubstr(" --profile qpytorch "));
+  EXPECT_THAT(Bytes(Path("pack/convert-fp32-to-e4m3fn-qpytorch-edges.txt")),
+              ::testing::HasSubstr("\n7F800000 7F\n"));  // infinity becomes 480
+}
+
 TEST_F(PackTest, SameBytesEveryTime) {
-  WritePack(Path("a"), "test", SmallEntries());
-  WritePack(Path("b"), "test", SmallEntries());
+  WritePack(Path("a"), "test", SmallEntries(), Hex());
+  WritePack(Path("b"), "test", SmallEntries(), Hex());
   ASSERT_EQ(NamesIn("a"), NamesIn("b"));
   for (const std::string& name : NamesIn("a")) {
     EXPECT_EQ(Bytes(Path("a") / name), Bytes(Path("b") / name)) << name;
@@ -93,7 +159,7 @@ TEST_F(PackTest, SameBytesEveryTime) {
 }
 
 TEST_F(PackTest, OwnPackIsRight) {
-  WritePack(Path("pack"), "test", SmallEntries());
+  WritePack(Path("pack"), "test", SmallEntries(), Hex());
   EXPECT_EQ(
       Check("pack"),
       (std::vector<std::string>{"add-e4m3fn-full.txt 65536 0",
@@ -109,9 +175,9 @@ TEST_F(PackTest, KeepsThePermissionForAnyOperands) {
                           .any_operands = true,
                           .length = 2},
                          {CaseLevel::Kind::kRandom, 50, 1}};
-  WritePack(Path("pack"), "test", std::span(&dot, 1));
+  WritePack(Path("pack"), "test", std::span(&dot, 1), Hex());
   EXPECT_EQ(Check("pack").size(), 1u);
-  EXPECT_THAT(PackCommand(dot), ::testing::HasSubstr(" --any-operands "));
+  EXPECT_THAT(PackCommand(dot, Hex()), ::testing::HasSubstr(" --any-operands "));
 }
 
 // Without the convention in its manifest, the integers would be wrong.
@@ -119,15 +185,15 @@ TEST_F(PackTest, KeepsTheConventionOfInvalidIntegers) {
   const PackEntry entry = {
       {.op = "to-u8", .format = "e4m3fn", .invalid_integer = InvalidInteger::kX86},
       {CaseLevel::Kind::kFull, 0, 0}};
-  WritePack(Path("pack"), "test", std::span(&entry, 1));
+  WritePack(Path("pack"), "test", std::span(&entry, 1), Hex());
   EXPECT_EQ(Check("pack"), std::vector<std::string>{"to-u8-e4m3fn-x86-full.txt 256 0"});
-  EXPECT_THAT(PackCommand(entry), ::testing::HasSubstr(" --invalid-integer x86 "));
+  EXPECT_THAT(PackCommand(entry, Hex()), ::testing::HasSubstr(" --invalid-integer x86 "));
   // Code FE is -448.
   EXPECT_THAT(Bytes(Path("pack/to-u8-e4m3fn-x86-full.txt")), ::testing::HasSubstr("\nFE FF 10\n"));
 }
 
 TEST_F(PackTest, ChangedFilesAreFound) {
-  WritePack(Path("pack"), "test", SmallEntries());
+  WritePack(Path("pack"), "test", SmallEntries(), Hex());
   const std::string add = "pack/add-e4m3fn-full.txt";
   std::string text = Bytes(Path(add));
   text[6] = text[6] == '0' ? '1' : '0';  // the result of the first case
@@ -145,20 +211,20 @@ TEST_F(PackTest, ChangedFilesAreFound) {
 
 TEST_F(PackTest, OnlyNewOrEmptyDirectoriesAreWritten) {
   std::filesystem::create_directory(Path("empty"));
-  WritePack(Path("empty"), "test", SmallEntries());
-  ExpectMessage(ErrorOf([&] { WritePack(Path("empty"), "test", SmallEntries()); }),
+  WritePack(Path("empty"), "test", SmallEntries(), Hex());
+  ExpectMessage(ErrorOf([&] { WritePack(Path("empty"), "test", SmallEntries(), Hex()); }),
                 {"empty", "not empty"});
   Put("file", "x");
-  ExpectMessage(ErrorOf([&] { WritePack(Path("file"), "test", SmallEntries()); }),
+  ExpectMessage(ErrorOf([&] { WritePack(Path("file"), "test", SmallEntries(), Hex()); }),
                 {"file", "cannot create"});
-  ExpectMessage(ErrorOf([&] { WritePack(Path("file/below"), "test", SmallEntries()); }),
+  ExpectMessage(ErrorOf([&] { WritePack(Path("file/below"), "test", SmallEntries(), Hex()); }),
                 {"file/below", "cannot create"});
 }
 
 TEST_F(PackTest, EntryAtFaultLeavesNothingBehind) {
   std::vector<PackEntry> entries = SmallEntries();
   entries[1].request.to = "nope";
-  ExpectMessage(ErrorOf([&] { WritePack(Path("pack"), "test", entries); }), {"nope"});
+  ExpectMessage(ErrorOf([&] { WritePack(Path("pack"), "test", entries, Hex()); }), {"nope"});
   EXPECT_EQ(Names(), std::vector<std::string>{});
 }
 
@@ -195,10 +261,11 @@ TEST_P(PackSetTest, EntriesAreGoodDistinctAndFitForARepository) {
   for (const PackEntry& entry : PackEntries(GetParam())) {
     const std::unique_ptr<Operation> operation = MakeOperation(entry.request);
     const CaseRows rows(*operation, entry.level, true);
-    EXPECT_TRUE(names.insert(PackFileName(entry)).second) << PackFileName(entry);
-    EXPECT_GT(rows.size(), 0u) << PackFileName(entry);
-    EXPECT_EQ(entry.request.rounding.has_value(), operation->info().options.rounding);
-    EXPECT_EQ(entry.request.overflow.has_value(), operation->info().options.overflow);
+    EXPECT_TRUE(names.insert(PackFileName(entry, Hex())).second) << PackFileName(entry, Hex());
+    EXPECT_GT(rows.size(), 0u) << PackFileName(entry, Hex());
+    const bool own_rule = entry.request.profile.empty();
+    EXPECT_EQ(entry.request.rounding.has_value(), own_rule && operation->info().options.rounding);
+    EXPECT_EQ(entry.request.overflow.has_value(), own_rule && operation->info().options.overflow);
     bytes += rows.size() * RowText(rows.columns()).bytes();
   }
   EXPECT_GT(names.size(), 10u);
@@ -216,6 +283,29 @@ INSTANTIATE_TEST_SUITE_P(Sets, PackSetTest, ::testing::ValuesIn(SetNames()), [](
   std::replace(name.begin(), name.end(), '-', '_');
   return name;
 });
+
+// Returns the values that a field has in the requests of a set.
+std::set<std::string> ValuesOf(std::string_view set, std::string OperationRequest::*member) {
+  std::set<std::string> values;
+  for (const PackEntry& entry : PackEntries(set)) values.insert(entry.request.*member);
+  return values;
+}
+
+template <typename Table>
+std::set<std::string> NamesOf(const Table& table) {
+  std::set<std::string> names;
+  for (const auto& row : table) names.emplace(row.name);
+  return names;
+}
+
+TEST(PackEntries, SetsOfTablesHaveEveryRow) {
+  EXPECT_EQ(ValuesOf("formats", &OperationRequest::to), NamesOf(FormatTable()));
+  EXPECT_EQ(ValuesOf("formats", &OperationRequest::format), NamesOf(FormatTable()));
+  EXPECT_EQ(ValuesOf("operations", &OperationRequest::op), NamesOf(OperationTable()));
+  EXPECT_EQ(ValuesOf("profiles", &OperationRequest::profile), NamesOf(ProfileTable()));
+  EXPECT_EQ(ValuesOf("accumulation-modes", &OperationRequest::accumulation),
+            NamesOf(AccumulationModeTable()));
+}
 
 TEST(PackEntries, UnknownSetNamesTheOption) {
   ExpectMessage(ErrorOf([] { PackEntries("nope"); }), {"--set", "'nope'", "standard"});

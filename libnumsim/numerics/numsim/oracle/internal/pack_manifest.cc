@@ -27,7 +27,8 @@ constexpr TextField kTextFields[] = {{"operation", &OperationRequest::op},
                                      {"to", &OperationRequest::to},
                                      {"scale_format", &OperationRequest::scale_format},
                                      {"accumulator", &OperationRequest::accumulation},
-                                     {"scale_rule", &OperationRequest::scale_rule}};
+                                     {"scale_rule", &OperationRequest::scale_rule},
+                                     {"profile", &OperationRequest::profile}};
 
 Json RequestObject(const OperationRequest& request) {
   Json object;
@@ -111,12 +112,14 @@ PackFile ParseFile(const Json& object) {
 }  // namespace
 
 std::string PackManifestText(std::string_view set,
+                             const PackForm& form,
                              std::span<const PackEntry> entries,
                              std::span<const WrittenFile> files) {
   NUMSIM_CHECK(entries.size() == files.size(), "{}, {}", entries.size(), files.size());
   Json manifest;
   manifest["manifest_version"] = kManifestVersion;
   manifest["pack"] = set;
+  manifest["form"] = form.name;
   manifest["numsim_version"] = BuildVersion();
   manifest["files"] = Json::array();
   for (size_t i = 0; i < files.size(); ++i) {
@@ -129,14 +132,14 @@ std::string PackManifestText(std::string_view set,
     if (entries[i].level.kind == CaseLevel::Kind::kRandom) object["seed"] = entries[i].level.seed;
     object["request"] = RequestObject(entries[i].request);
     object["columns"] = ColumnList(ColumnsOf(*MakeOperation(entries[i].request)));
-    object["command"] = PackCommand(entries[i]);
+    object["command"] = PackCommand(entries[i], form);
     manifest["files"].push_back(std::move(object));
   }
   return manifest.dump(2) + "\n";
 }
 
-std::vector<PackFile> ParsePackManifest(std::string_view text, std::string_view file) {
-  std::vector<PackFile> files;
+Pack ParsePackManifest(std::string_view text, std::string_view file) {
+  Pack pack;
   std::string where;  // the entry being read, for messages
   try {
     const Json manifest = Json::parse(text);
@@ -144,17 +147,18 @@ std::vector<PackFile> ParsePackManifest(std::string_view text, std::string_view 
     if (version != kManifestVersion) {
       throw Error::Format("manifest_version is {}, expected {}", version, kManifestVersion);
     }
+    pack.form = &FindPackForm(manifest.value("form", "hex"));  // the one form before 0.2.0
     for (const Json& object : manifest.at("files")) {
-      where = fmt::format("files[{}]: ", files.size());
-      files.push_back(ParseFile(object));
+      where = fmt::format("files[{}]: ", pack.files.size());
+      pack.files.push_back(ParseFile(object));
     }
   } catch (const nlohmann::json::exception& error) {
     throw Error::Format("{}: {}{}", file, where, Printable(error.what(), 200));
   } catch (const Error& error) {
     throw Error::Format("{}: {}{}", file, where, error.what());
   }
-  if (files.empty()) throw Error::Format("{}: lists no files", file);
-  return files;
+  if (pack.files.empty()) throw Error::Format("{}: lists no files", file);
+  return pack;
 }
 
 }  // namespace numsim

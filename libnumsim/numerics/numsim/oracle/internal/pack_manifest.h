@@ -21,11 +21,12 @@ struct WrittenFile {
 
 // Returns the text of the manifest. Requires one written file per entry.
 std::string PackManifestText(std::string_view set,
+                             const PackForm& form,
                              std::span<const PackEntry> entries,
                              std::span<const WrittenFile> files);
 
 // Parses the text of a manifest. Throws Error, a single line that begins with `file`, if the text
 // is not a valid manifest.
-std::vector<PackFile> ParsePackManifest(std::string_view text, std::string_view file);
+Pack ParsePackManifest(std::string_view text, std::string_view file);
 
 }  // namespace numsim

@@ -1,9 +1,14 @@
 // The files of the published packs.
+#include <algorithm>
 #include <array>
+#include <iterator>
 
+#include "numsim/arith/accumulation_mode.h"
 #include "numsim/base/error.h"
 #include "numsim/base/nearest_name.h"
+#include "numsim/formats/format_table.h"
 #include "numsim/oracle/pack.h"
+#include "numsim/profiles/profile.h"
 #include "numsim/rounding/rounding_modes.h"
 
 namespace numsim {
@@ -13,6 +18,10 @@ constexpr std::array kSets = {
     PackSetInfo{"standard",
                 "fp8, fp6, fp4, e8m0fnu, fp16 and bf16: conversion, arithmetic, blocks"},
     PackSetInfo{"p3109-minimal", "minimal operations of the P3109 draft v4.0, nearest-even"},
+    PackSetInfo{"formats", "every named format: from fp32 and to fp32"},
+    PackSetInfo{"operations", "every operation, in e4m3fn"},
+    PackSetInfo{"profiles", "every conversion from fp32 of other implementations"},
+    PackSetInfo{"accumulation-modes", "dot products under every named accumulation mode"},
 };
 
 const OperationInfo& InfoOf(std::string_view op) {
@@ -36,6 +45,10 @@ class Entries {
       }
       request.tininess = Tininess::kAfterRounding;
     }
+    AddAsItIs(std::move(request), level);
+  }
+  // Adds an operation that has the policies that it needs.
+  void AddAsItIs(OperationRequest request, std::string_view level) {
     list_.push_back({std::move(request), ParseCaseLevel(level, kSeed)});
   }
   // Adds an operation whose operands and result have the same format.
@@ -187,25 +200,97 @@ void AddMinimalP3109(Entries& entries) {
   }
 }
 
+void AddFormats(Entries& entries) {
+  for (const FormatEntry& row : FormatTable()) {
+    const std::string format(row.name);
+    if (format == "fp32") continue;
+    entries.AddConvert("fp32", format, "edges");
+    const char* const saturated = row.spec.Bits() > 8 ? "random:4000" : "edges";
+    entries.AddConvert("fp32", format, saturated, {}, Overflow::kSaturate);
+    entries.AddConvert(format, "fp32", row.spec.Bits() > 16 ? "edges" : "full");
+  }
+}
+
+// Operations of one operand have all codes of it.
+void AddOperations(Entries& entries) {
+  for (const OperationInfo& info : OperationTable()) {
+    OperationRequest request;
+    request.op = info.name;
+    if (!info.options.wide_source) request.format = "e4m3fn";
+    if (info.options.wide_source && info.options.to) request.to = "e4m3fn";
+    if (request.op == "dot") request.to = "fp32";
+    if (info.options.invalid_integer) request.invalid_integer = InvalidInteger::kRiscv;
+    const bool one_operand = MakeOperation(request)->inputs().size() == 1;
+    entries.Add(std::move(request), one_operand ? "edges" : "random:4000");
+  }
+}
+
+void AddProfiles(Entries& entries) {
+  for (const ProfileInfo& info : ProfileTable()) {
+    for (const std::string& target : ProfileTargets(info.name, SourceType::kFloat32)) {
+      OperationRequest request;
+      request.op = "convert";
+      request.format = "fp32";
+      request.to = target;
+      request.profile = info.name;
+      entries.AddAsItIs(std::move(request), info.stochastic ? "random:4000" : "edges");
+    }
+  }
+}
+
+// Returns the name of a format of the table.
+std::string NameOf(const FormatSpec& spec) {
+  const auto table = FormatTable();
+  const auto row = std::find_if(
+      table.begin(), table.end(), [&](const FormatEntry& entry) { return entry.spec == spec; });
+  NUMSIM_CHECK(row != table.end(), "a format without a name");
+  return std::string(row->name);
+}
+
+void AddAccumulationModes(Entries& entries) {
+  for (const AccumulationModeRow& row : AccumulationModeTable()) {
+    for (const FormatEntry& format : FormatTable()) {
+      if (!IsFor(row, format.spec)) continue;
+      OperationRequest dot;
+      dot.op = "dot";
+      dot.format = format.name;
+      dot.to = "fp32";
+      dot.accumulation = row.name;
+      if (IsBlockScaled(row.mode)) dot.scale_format = NameOf(row.mode.format);
+      dot.length = 64;
+      entries.Add(std::move(dot), "random:500");
+    }
+  }
+}
+
+// In the order of kSets.
+constexpr void (*kAdd[])(Entries&) = {[](Entries& entries) {
+                                        AddConversions(entries);
+                                        AddArithmetic(entries);
+                                        AddBlocks(entries);
+                                      },
+                                      AddMinimalP3109,
+                                      AddFormats,
+                                      AddOperations,
+                                      AddProfiles,
+                                      AddAccumulationModes};
+static_assert(std::size(kAdd) == std::size(kSets));
+
 }  // namespace
 
 std::span<const PackSetInfo> PackSets() { return kSets; }
 
 std::vector<PackEntry> PackEntries(std::string_view set) {
-  Entries entries;
-  if (set == kSets[0].name) {
-    AddConversions(entries);
-    AddArithmetic(entries);
-    AddBlocks(entries);
-  } else if (set == kSets[1].name) {
-    AddMinimalP3109(entries);
-  } else {
-    std::string names;
-    for (const PackSetInfo& info : kSets)
-      names += (names.empty() ? "" : ", ") + std::string(info.name);
-    throw NotOneOf("--set", set, names);
+  std::string names;
+  for (size_t i = 0; i < kSets.size(); ++i) {
+    if (kSets[i].name == set) {
+      Entries entries;
+      kAdd[i](entries);
+      return entries.Take();
+    }
+    names += (names.empty() ? "" : ", ") + std::string(kSets[i].name);
   }
-  return entries.Take();
+  throw NotOneOf("--set", set, names);
 }
 
 }  // namespace numsim
