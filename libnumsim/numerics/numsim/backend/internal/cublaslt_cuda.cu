@@ -9,23 +9,66 @@
 #include <cublasLt.h>
 #pragma GCC visibility pop
 #include <dlfcn.h>
+#include <glob.h>
+
+#include <filesystem>
+#include <string>
+#include <vector>
 
 #include "numsim/base/error.h"
 
 namespace {
 
-// Returns the handle of the major version of cuBLASLt that the calls are written for. Looks in the
-// loader's search path first, then in the CUDA toolkit of this build.
+// Returns where pip puts cuBLASLt, which PyTorch brings and `pip install numsim[cuda]` too, if this is a
+// module of a Python package or a program beside the interpreter: patterns of glob(3).
+std::vector<std::string> InstalledPatterns(const std::string& name) {
+  namespace fs = std::filesystem;
+  Dl_info self{};
+  dladdr(reinterpret_cast<const void*>(&InstalledPatterns), &self);
+  std::error_code none;
+  const fs::path packages =
+      fs::path(self.dli_fname == nullptr ? "" : self.dli_fname).parent_path().parent_path();
+  const fs::path program = fs::read_symlink("/proc/self/exe", none).parent_path();
+  std::vector<std::string> patterns;
+  for (const fs::path& folder : {packages, program / "../lib/python3*/site-packages"}) {
+    for (const char* package : {"nvidia/cu[0-9]*/lib", "nvidia/cublas/lib"}) {
+      patterns.push_back((folder / package / name).string());
+    }
+  }
+  return patterns;
+}
+
+void* Open(const std::string& path) { return dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL); }
+
+// Returns the handle of the first file that matches and can be loaded, else nullptr.
+void* OpenMatching(const std::string& pattern) {
+  glob_t matches{};
+  void* found = nullptr;
+  if (glob(pattern.c_str(), 0, nullptr, &matches) == 0) {
+    for (size_t i = 0; i < matches.gl_pathc && found == nullptr; ++i) {
+      found = Open(matches.gl_pathv[i]);
+    }
+  }
+  globfree(&matches);
+  return found;
+}
+
+// Returns the handle of the major version of cuBLASLt that the calls are written for. Takes the one that
+// the process has, else looks in the loader's search path, where pip installs it and in the CUDA toolkit
+// of this build.
 void* Library() {
   static void* const library = [] {
     const std::string name = fmt::format("libcublasLt.so.{}", CUBLAS_VER_MAJOR);
-    void* found = dlopen(name.c_str(), RTLD_NOW | RTLD_LOCAL);
+    void* found = Open(name);
     const std::string reason = found == nullptr ? dlerror() : "";
-    if (found == nullptr) {
-      const std::string path = fmt::format("{}/{}", NUMSIM_CUDA_LIBRARY_DIR, name);
-      found = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
+    for (const std::string& pattern : InstalledPatterns(name)) {
+      if (found == nullptr) found = OpenMatching(pattern);
     }
-    if (found == nullptr) throw numsim::Error::Format("cuBLASLt cannot be loaded: {}", reason);
+    if (found == nullptr) found = Open(fmt::format("{}/{}", NUMSIM_CUDA_LIBRARY_DIR, name));
+    if (found == nullptr) {
+      throw numsim::Error::Format(
+          "cuBLASLt cannot be loaded: {}; pip install 'numsim[cuda]' or PyTorch brings it", reason);
+    }
     return found;
   }();
   return library;

@@ -81,13 +81,16 @@ std::optional<ChildResult> RunProgram(
   NUMSIM_CHECK(!argv.empty(), "no program to run");
   std::vector<std::string> arguments = argv;
   std::vector<std::string> environment = Environment(variables);
+  FileActions actions;
+  // Programs for glibc 2.28 (packaging/toolchain) lack this call where the C library is as old.
+  if (posix_spawn_file_actions_addchdir_np(actions.Get(), directory.c_str()) == ENOSYS) {
+    return std::nullopt;
+  }
   int ends[2];
   if (::pipe2(ends, O_CLOEXEC) != 0) {
     throw Error::Format(
         "{}: cannot create a pipe: {}", argv[0], std::generic_category().message(errno));
   }
-  FileActions actions;
-  posix_spawn_file_actions_addchdir_np(actions.Get(), directory.c_str());
   posix_spawn_file_actions_addopen(actions.Get(), STDIN_FILENO, "/dev/null", O_RDONLY, 0);
   posix_spawn_file_actions_adddup2(actions.Get(), ends[1], STDOUT_FILENO);
   posix_spawn_file_actions_adddup2(actions.Get(), ends[1], STDERR_FILENO);
