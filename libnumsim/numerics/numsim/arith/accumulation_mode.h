@@ -34,6 +34,7 @@
 
 namespace numsim {
 
+// The kinds of accumulation modes; DefinitionText says in words what each computes.
 enum class AccumulationKind : uint8_t {
   kExact,
   kFloat64,
@@ -55,6 +56,7 @@ enum class ProductOrder : uint8_t {
   kEvenOdd,    // even and odd k of a chunk are two sums (CDNA3, 8 bits); only for kAlignedDown
 };
 
+// An accumulation mode as data: its kind and the parameters of that kind.
 struct AccumulationMode {
   // The sum of at most kMaxChunk products with F <= kMaxFractionBits fits into a 64-bit integer.
   static constexpr int kMaxChunk = 1 << 16;
@@ -140,6 +142,7 @@ struct AccumulationModeRow {
   std::string_view source;  // key of docs/references.md
   std::string_view note;    // one line
 };
+// Returns the named accumulation modes, in the order of `numsim oracle accumulation-modes`.
 std::span<const AccumulationModeRow> AccumulationModeTable();
 
 // Returns the row with that name, or nullptr if `text` is no name of the table.

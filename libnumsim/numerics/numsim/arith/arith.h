@@ -33,6 +33,7 @@ struct Operand {
 // Returns true if the operand is a NaN that raises kInvalid.
 bool IsSignalingNan(const Operand& a) noexcept;
 
+// Return a + b, a - b and a * b, rounded once to the format of `to`. `random` is as in EncodeF32.
 Rounded Add(const Operand& a, const Operand& b, const EncodePlan& to, uint32_t random = 0) noexcept;
 Rounded Subtract(const Operand& a,
                  const Operand& b,
@@ -83,12 +84,14 @@ Rounded ScaleByPowerOfTwo(const Operand& a,
 // Comparisons, minima and maxima, neighbours and sign operations. Nothing is rounded, except a
 // minimum or maximum that is converted to another format.
 
+// The outcome of a comparison; kUnordered if an operand is a NaN.
 enum class Relation : uint8_t { kLess, kEqual, kGreater, kUnordered };
 
 // Returns the relation of two values, which may be of different formats. -0 equals +0; a NaN is
 // unordered with everything.
 Relation Compare(const Operand& a, const Operand& b) noexcept;
 
+// The truth of a predicate, and the flags that testing it raises.
 struct Truth {
   bool value = false;
   Flags flags = 0;
@@ -104,6 +107,7 @@ enum class Predicate : uint8_t {
   kLessEqualQuiet,  // le_quiet
   kUnordered,       // unordered: quiet
 };
+// Returns the truth of the predicate for a and b, which may be of different formats.
 Truth Holds(Predicate predicate, const Operand& a, const Operand& b) noexcept;
 
 // The minima and maxima of [IEEE754] 9.6 and [P3109], which agree where both define an operation:
@@ -127,6 +131,7 @@ enum class Extremum : uint8_t {
   kMinimumFinite,
   kMaximumFinite,
 };
+// Returns the minimum or maximum of a and b, rounded once to the format of `to`.
 Rounded Choose(Extremum extremum,
                const Operand& a,
                const Operand& b,
@@ -161,11 +166,13 @@ Rounded Absolute(const Operand& a) noexcept;
 // The meaning was taken from public formalisations of the drafts [P3109-Imandra]; the draft's own
 // text was not available.
 
+// The number scale * element, exact.
 struct ScaledOperand {
   Operand scale = {};
   Operand element = {};
 };
 
+// Return a + b, a - b and a * b of scaled numbers, rounded once to the format of `to`.
 Rounded ScaledAdd(const ScaledOperand& a,
                   const ScaledOperand& b,
                   const EncodePlan& to,
@@ -185,6 +192,7 @@ Rounded ScaledMultiply(const ScaledOperand& a,
 Rounded FromInt64(int64_t value, const EncodePlan& to, uint32_t random = 0) noexcept;
 Rounded FromUint64(uint64_t value, const EncodePlan& to, uint32_t random = 0) noexcept;
 
+// The integers of ToInteger: their width and whether they have a sign.
 struct IntegerType {
   int bits = 32;  // 1..64
   bool is_signed = true;
@@ -196,6 +204,7 @@ enum class InvalidInteger : uint8_t {
   kArm,    // the nearest end of the range; 0 for NaN
   kX86,    // always the same: the smallest signed or the largest unsigned integer
 };
+// An integer and the flags of the conversion to it.
 struct RoundedInteger {
   uint64_t bits = 0;  // two's complement in the low `type.bits` bits; the other bits are zero
   Flags flags = 0;

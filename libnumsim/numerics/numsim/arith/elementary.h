@@ -31,6 +31,7 @@
 
 namespace numsim {
 
+// The elementary functions. Each result is the exact real value, rounded once.
 enum class ElementaryFunction : uint8_t {
   kExp,       // e^x
   kExp2,      // 2^x
@@ -42,6 +43,7 @@ enum class ElementaryFunction : uint8_t {
   kGeluTanh,  // x (1 + tanh(sqrt(2 / pi) (x + 0.044715 x^3))) / 2, with that decimal number [GELU]
 };
 
+// All elementary functions, in the order of the enumerators.
 inline constexpr std::array kElementaryFunctions = {ElementaryFunction::kExp,
                                                     ElementaryFunction::kExp2,
                                                     ElementaryFunction::kLog,

@@ -26,6 +26,8 @@
 
 namespace numsim {
 
+// A number of the format kSpec, for code that is written like code for float: each operation rounds once, to nearest
+// even, and nothing saturates.
 template <FormatSpec kSpec>
 class SoftFloat {
  public:
@@ -34,6 +36,7 @@ class SoftFloat {
       std::conditional_t<kSpec.StorageBytes() == 1,
                          uint8_t,
                          std::conditional_t<kSpec.StorageBytes() == 2, uint16_t, uint32_t>>;
+  // The format of the numbers.
   static constexpr FormatSpec kFormat = kSpec;
 
   // Code 0: zero, or the least value in e8m0fnu, which has no zero.
@@ -100,9 +103,11 @@ class SoftFloat {
   friend SoftFloat sqrt(SoftFloat a) noexcept {
     return FromCode(SquareRoot(a.ToOperand(), Plan()).code);
   }
+  // a * b + c, rounded once.
   friend SoftFloat fma(SoftFloat a, SoftFloat b, SoftFloat c) noexcept {
     return FromCode(FusedMultiplyAdd(a.ToOperand(), b.ToOperand(), c.ToOperand(), Plan()).code);
   }
+  // The elementary functions of arith/elementary.h, rounded once.
   friend SoftFloat exp(SoftFloat a) noexcept { return Applied(ElementaryFunction::kExp, a); }
   friend SoftFloat exp2(SoftFloat a) noexcept { return Applied(ElementaryFunction::kExp2, a); }
   friend SoftFloat log(SoftFloat a) noexcept { return Applied(ElementaryFunction::kLog, a); }
@@ -112,6 +117,7 @@ class SoftFloat {
   friend SoftFloat min(SoftFloat a, SoftFloat b) noexcept {
     return Chosen(Extremum::kMinimum, a, b);
   }
+  // As min: the larger of a and b.
   friend SoftFloat max(SoftFloat a, SoftFloat b) noexcept {
     return Chosen(Extremum::kMaximum, a, b);
   }
@@ -119,9 +125,11 @@ class SoftFloat {
   friend SoftFloat fmin(SoftFloat a, SoftFloat b) noexcept {
     return Chosen(Extremum::kMinimumNumber, a, b);
   }
+  // As fmin: the larger of a and b.
   friend SoftFloat fmax(SoftFloat a, SoftFloat b) noexcept {
     return Chosen(Extremum::kMaximumNumber, a, b);
   }
+  // Tests of the class and of the sign. The sign of a NaN counts in formats with NaNs of both signs.
   friend constexpr bool isnan(SoftFloat a) noexcept { return a.Class() == ValueClass::kNan; }
   friend constexpr bool isinf(SoftFloat a) noexcept { return a.Class() == ValueClass::kInfinity; }
   friend constexpr bool isfinite(SoftFloat a) noexcept { return !isnan(a) && !isinf(a); }

@@ -20,6 +20,7 @@ constexpr uint32_t PowerOfTwoCode(const FormatSpec& format, int exponent) {
   return uint32_t{1} << position;
 }
 
+// Returns true if the format has subnormal numbers.
 constexpr bool HasSubnormals(const FormatSpec& format) {
   return format.mantissa_bits > 0 && format.zero != Zero::kNone;
 }
@@ -32,6 +33,7 @@ constexpr uint32_t MinNormalCode(const FormatSpec& format) {
   return code <= format.MaxFiniteCode() ? code : 1;
 }
 
+// Returns the code of the lowest finite number: the most negative one, or the least of an unsigned format.
 constexpr uint32_t LowestCode(const FormatSpec& format) {
   if (!format.IsSigned()) return 0;
   const uint32_t max = format.LastFiniteCode(true);
@@ -44,6 +46,7 @@ constexpr int EpsilonExponent(const FormatSpec& format) {
   return format.MinExponent() <= 0 ? -format.mantissa_bits : format.SubnormalExponent();
 }
 
+// Returns 2^exponent.
 constexpr double PowerOfTwo(int exponent) {
   double power = 1;
   for (; exponent > 0; --exponent) power *= 2;

@@ -26,6 +26,7 @@ namespace numsim {
 const std::string& DeviceUnavailable();
 inline bool DeviceAvailable() { return DeviceUnavailable().empty(); }
 
+// The properties of a device.
 struct DeviceInfo {
   std::string name;            // "NVIDIA H200"
   int compute_capability = 0;  // 10 * major + minor: 90
@@ -35,6 +36,7 @@ struct DeviceInfo {
   std::string driver, runtime;  // CUDA versions: "13.0"
   std::string code;             // architectures that this build has code for: "90a"
 
+  // Returns true for sm_90, whose tensor cores the Hopper kernels are for.
   bool IsHopper() const { return compute_capability == 90; }
 };
 // Returns the properties of the device. Requires DeviceAvailable().
@@ -97,6 +99,7 @@ class DeviceEvent {
   DeviceEvent(DeviceEvent&& other) noexcept : handle_(std::exchange(other.handle_, nullptr)) {}
   DeviceEvent& operator=(DeviceEvent&&) = delete;
 
+  // Records the event in the stream, after the work that is already in it.
   void Record(DeviceStream& stream);
   // Returns the seconds between two recorded events. Waits for `end`.
   static double Seconds(const DeviceEvent& begin, const DeviceEvent& end);

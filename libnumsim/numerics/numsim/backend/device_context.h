@@ -23,6 +23,7 @@ class DeviceContext {
   DeviceContext(const DeviceContext&) = delete;
   DeviceContext& operator=(const DeviceContext&) = delete;
 
+  // Returns the stream in which the context works.
   DeviceStream& stream() { return *stream_; }
 
   // Returns the one object of type T that belongs to this context, made at the first call, with the

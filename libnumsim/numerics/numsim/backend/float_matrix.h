@@ -25,6 +25,7 @@ constexpr size_t BytesOf(Element element, Place place) {
 // and Bf16() give it, and throw Error for memory of the other kind. `Address` is void or const void.
 template <typename Address>
 struct BasicFloatSpan {
+  // T, with const if the view is read-only.
   template <typename T>
   using Like = std::conditional_t<std::is_const_v<Address>, const T, T>;
 
@@ -69,6 +70,8 @@ struct BasicFloatSpan {
         place(other.place),
         element(other.element) {}
 
+  // The number of elements, the shape, whether the rows have no gaps between them, the bytes of an element and of all
+  // elements, and whether the memory holds codes of bf16.
   size_t Elements() const { return rows * cols; }
   MatrixShape Shape() const { return {rows, cols}; }
   bool Contiguous() const { return stride == cols || rows <= 1; }
@@ -92,6 +95,7 @@ struct BasicFloatSpan {
     return {static_cast<T*>(data), rows, cols, stride, place};
   }
 };
+// A view of floats that may be written, and a read-only one.
 using FloatSpan = BasicFloatSpan<void>;
 using ConstFloatSpan = BasicFloatSpan<const void>;
 
@@ -110,6 +114,7 @@ class FloatBuffer {
   explicit FloatBuffer(Place place = {}, Element element = Element::kFloat32)
       : memory_(place), element_(element) {}
 
+  // The place of the memory and the element type.
   Place place() const { return memory_.place(); }
   Element element() const { return element_; }
   // Makes it a buffer of such elements at that place, empty unless it was one. Its memory stays if it

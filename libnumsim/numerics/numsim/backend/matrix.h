@@ -28,6 +28,7 @@ class Place {
   constexpr Place() = default;  // the host
   explicit constexpr Place(DeviceContext& context) : context_(&context) {}
 
+  // Returns true for the host's memory.
   constexpr bool IsHost() const { return context_ == nullptr; }
   // Require a device; throw Error on the host.
   DeviceContext& Context() const;
@@ -88,6 +89,8 @@ struct MatrixSpan {
   requires(std::is_same_v<const U, T>) MatrixSpan(const MatrixSpan<U>& other)
       : MatrixSpan(other.data, other.rows, other.cols, other.stride, other.place) {}
 
+  // The number of elements, the shape, whether the rows have no gaps between them, the bytes of all elements, and views
+  // of one row and of `count` rows.
   size_t Elements() const { return rows * cols; }
   bool Empty() const { return Elements() == 0; }
   MatrixShape Shape() const { return {rows, cols}; }
@@ -97,6 +100,7 @@ struct MatrixSpan {
   MatrixSpan Rows(size_t begin, size_t count) const {
     return {data + begin * stride, count, cols, stride, place};
   }
+  // Returns the view of `count` columns.
   MatrixSpan Columns(size_t begin, size_t count) const {
     return {data + begin, rows, count, stride, place};
   }
@@ -149,11 +153,13 @@ class Buffer {
   // One row of `size` uninitialised elements.
   Buffer(Place place, size_t size) : Buffer(place) { Resize(1, size); }
   ~Buffer();
+  // A copy has memory of its own; a move takes the memory, and a move assignment exchanges it.
   Buffer(const Buffer& other);
   Buffer& operator=(const Buffer& other);
   Buffer(Buffer&& other) noexcept;
   Buffer& operator=(Buffer&& other) noexcept;
 
+  // Returns the place of the memory.
   Place place() const { return view_.place; }
   // Replaces the buffer by an empty one, unless it is at that place.
   void EnsureAt(Place place) {
@@ -203,6 +209,7 @@ Buffer<std::remove_const_t<T>> CopyAt(MatrixSpan<T> from, Place place) {
   CopyMatrix<Value>(from, to.Resize(from.rows, from.cols));
   return to;
 }
+// Does the same for a vector of the host.
 template <typename T>
 Buffer<T> CopyAt(const std::vector<T>& values, Place place) {
   return CopyAt(MatrixSpan<const T>(values), place);

@@ -21,6 +21,7 @@ double Exp(double x) noexcept;
 struct SinCos {
   double sin, cos;
 };
+// Returns the sine and the cosine of 2 pi u.
 SinCos SinCos2Pi(double u) noexcept;
 
 }  // namespace numsim

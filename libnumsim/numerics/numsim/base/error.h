@@ -18,6 +18,7 @@
 
 namespace numsim {
 
+// The error of bad input: the message names the file, field, option or argument at fault.
 class Error : public std::runtime_error {
  public:
   // Makes the message one readable line (PrintableMessage), because it may quote user input.
@@ -38,6 +39,7 @@ class KeyError : public Error {
   KeyError(std::string key, std::string_view text)
       : Error(fmt::format("{}: {}", key, text)), key_(std::move(key)), text_(text) {}
 
+  // Returns a KeyError whose text is formatted.
   template <typename... Args>
   static KeyError Format(std::string_view key, fmt::format_string<Args...> text, Args&&... args) {
     return {std::string(key), fmt::format(text, std::forward<Args>(args)...)};
@@ -50,6 +52,7 @@ class KeyError : public Error {
   std::string key_, text_;
 };
 
+// Prints place, condition and values of a broken contract and aborts. NUMSIM_CHECK calls it.
 [[noreturn]] void AbortOnBrokenContract(const char* file,
                                         int line,
                                         const char* condition,

@@ -5,10 +5,12 @@
 
 namespace numsim {
 
+// The numbers of rows and columns of a matrix.
 struct MatrixShape {
   size_t rows = 0;
   size_t cols = 0;
 
+  // Returns the number of elements.
   size_t Elements() const { return rows * cols; }
 };
 

@@ -23,6 +23,7 @@
 
 namespace numsim {
 
+// Throw the Error of a wrong number of elements or bytes; RequireSize and RequireWidth call them.
 [[noreturn]] void ThrowWrongSize(const char* function,
                                  const char* argument,
                                  size_t given,

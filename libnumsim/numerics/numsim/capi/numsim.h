@@ -49,6 +49,7 @@ NUMSIM_API int numsim_abi_version(void) NUMSIM_NOEXCEPT;
 NUMSIM_API const char* numsim_version(void) NUMSIM_NOEXCEPT;
 NUMSIM_API int numsim_version_number(void) NUMSIM_NOEXCEPT;
 
+// The status of a call: NUMSIM_OK or one of NUMSIM_ERROR_*.
 typedef int numsim_status_t;
 enum {
   NUMSIM_OK = 0,
@@ -123,6 +124,7 @@ NUMSIM_API numsim_status_t numsim_format_text(const numsim_format_t* format,
                                               char* text,
                                               size_t text_size) NUMSIM_NOEXCEPT;
 
+// The properties of a format, which numsim_format_info fills.
 typedef struct numsim_format_info_t {
   int32_t bits;           // width of a code, 2 to 32
   int32_t storage_bytes;  // smallest element of an array of codes: 1, 2 or 4
@@ -447,6 +449,7 @@ enum {  // operation
   NUMSIM_OPERATION_FMA = 4,
   NUMSIM_OPERATION_SQRT = 5
 };
+// An array of codes of one format, owned by the caller.
 typedef struct numsim_codes_t {
   numsim_format_t format;
   const void* codes;  // n elements; bits above the format's width are ignored
@@ -491,6 +494,7 @@ enum {                      // granularity
   NUMSIM_SCALE_COLUMN = 2,  // one per column
   NUMSIM_SCALE_BLOCK = 3    // one per `block` consecutive elements of a row; stored row by row
 };
+// A layout of scales: which elements of a matrix share one.
 typedef struct numsim_scale_layout_t {
   int32_t granularity;
   int32_t reserved;  // 0

@@ -10,6 +10,7 @@
 
 namespace numsim {
 
+// The operations on arrays of codes.
 enum class ArithmeticOp : uint8_t { kAdd, kSubtract, kMultiply, kDivide, kFma, kSquareRoot };
 
 // Returns the number of operands of `op`: 1, 2 or 3.
@@ -23,6 +24,7 @@ class ConstCodes {
   ConstCodes(std::span<const uint16_t> c) : data_(c.data()), size_(c.size()), bytes_(2) {}
   ConstCodes(std::span<const uint32_t> c) : data_(c.data()), size_(c.size()), bytes_(4) {}
 
+  // The number of codes, the bytes of each, and their address.
   size_t size() const { return size_; }
   int bytes() const { return bytes_; }
   const void* data() const { return data_; }
@@ -51,6 +53,7 @@ class Codes {
   Codes(std::span<uint16_t> c) : data_(c.data()), size_(c.size()), bytes_(2) {}
   Codes(std::span<uint32_t> c) : data_(c.data()), size_(c.size()), bytes_(4) {}
 
+  // The number of codes, the bytes of each, and their address.
   size_t size() const { return size_; }
   int bytes() const { return bytes_; }
   void* data() const { return data_; }

@@ -23,7 +23,7 @@ struct Dyadic {
   uint32_t significand;
   int exponent;
 };
-// Requires a format that is no table of values.
+// Returns the exact value of a finite magnitude code. Requires a format that is no table of values.
 Dyadic MagnitudeValue(const FormatSpec& format, uint32_t magnitude_code) noexcept;
 
 // Return the largest finite value, the smallest positive normal and the smallest positive value. Of a

@@ -12,6 +12,7 @@ namespace numsim::format_list {
 
 // The families of formats in the table. Each function returns the spec of one format.
 
+// As IEEE 754: exponents of all ones are infinity and NaN.
 constexpr FormatSpec Ieee(int exponent_bits, int mantissa_bits) {
   return {.exponent_bits = static_cast<int8_t>(exponent_bits),
           .mantissa_bits = static_cast<int8_t>(mantissa_bits),
@@ -46,6 +47,7 @@ constexpr FormatSpec Fnuz(int exponent_bits, int mantissa_bits, int bias) {
           .overflow_to = OverflowTo::kNan};
 }
 
+// Whether a format of [P3109] has infinities: kExtended has.
 enum class Domain { kFinite, kExtended };
 
 // A [P3109] format of k bits. The precision p includes the hidden bit.
@@ -107,6 +109,7 @@ inline constexpr FormatSpec kIntegersTo127 = [] {
   return spec;
 }();
 
+// Short names for the rows of the table.
 inline constexpr auto kS = Sign::kSignMagnitude;
 inline constexpr auto kU = Sign::kUnsigned;
 inline constexpr auto kT = Sign::kTwosComplement;

@@ -13,6 +13,7 @@
 
 namespace numsim {
 
+// The name of a format in another library or standard.
 struct FormatName {
   std::string_view source;  // "torch", "CUDA", ...
   std::string_view name;    // as the source writes it
@@ -46,11 +47,13 @@ std::string FormatNote(std::string_view text);
 // Called by ParseFormat with the note of each name that it accepts and that has one; nullptr, which
 // is also the initial state: no call. The handler must be safe to call from any thread.
 using FormatNoteHandler = void (*)(const std::string& note);
+// Sets the handler for the whole process.
 void SetFormatNoteHandler(FormatNoteHandler handler);
 
 // Where the user writes names of formats. Messages about formats with scales, such as "mxfp4", show
 // the spelling of that place. Initially kLibrary.
 enum class UserInterface { kLibrary, kProgram, kPython };
+// Sets the place for the whole process.
 void SetUserInterface(UserInterface interface);
 
 // Returns `text`, a text of an older numsim with format names in it, with today's names. Until

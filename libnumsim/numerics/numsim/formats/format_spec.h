@@ -29,24 +29,28 @@
 
 namespace numsim {
 
+// The sign of a format's codes.
 enum class Sign : uint8_t {
   kUnsigned,        // no sign bit
   kSignMagnitude,   // top bit is the sign
   kTwosComplement,  // negative code = 2^bits - magnitude code
 };
 
+// The zeros of a format.
 enum class Zero : uint8_t {
   kSigned,    // +0 and -0
   kUnsigned,  // only +0; -0 encodes as +0
   kNone,      // E8M0: no zero; exponent field 0 is a normal binade, zero encodes as the smallest
 };
 
+// The code of infinity.
 enum class Infinity : uint8_t {
   kNone,
   kIeee,     // exponent all ones, mantissa zero
   kTopCode,  // the largest magnitude code that is not NaN [P3109]
 };
 
+// The codes of NaN.
 enum class Nan : uint8_t {
   kNone,
   kIeee,          // exponent all ones, mantissa not zero
@@ -57,6 +61,7 @@ enum class Nan : uint8_t {
 // The result of a finite overflow under Overflow::kNonsaturate.
 enum class OverflowTo : uint8_t { kInfinity, kNan, kMax };
 
+// A number format as data; the fields are explained above.
 struct FormatSpec {
   int8_t exponent_bits = 0;  // 1 .. 8
   int8_t mantissa_bits = 0;  // 0 .. 23, without the hidden bit
@@ -175,6 +180,7 @@ struct FormatSpec {
   }
 };
 
+// The class of a code. kUnused: the most negative code of a two's complement grid.
 enum class ValueClass : uint8_t { kZero, kSubnormal, kNormal, kInfinity, kNan, kUnused };
 
 // Returns the class of a code. A subnormal of a format that flushes them is a zero. Requires

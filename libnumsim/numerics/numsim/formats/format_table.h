@@ -10,6 +10,7 @@
 
 namespace numsim {
 
+// A row of the table of formats.
 struct FormatEntry {
   std::string_view name;  // canonical, lower case
   FormatSpec spec;

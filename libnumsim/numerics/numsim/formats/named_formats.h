@@ -20,6 +20,7 @@ consteval FormatSpec NamedFormat(std::string_view name) {
   throw "no format of that name in formats/format_list.h";
 }
 
+// The formats of the table that code names, one constant each.
 inline constexpr FormatSpec kFp32 = NamedFormat("fp32");
 inline constexpr FormatSpec kTf32 = NamedFormat("tf32");
 inline constexpr FormatSpec kBf16 = NamedFormat("bf16");

@@ -56,6 +56,7 @@ struct GemmOperand {
     if (codes8.data != nullptr) return codes8.data;
     return codes16.data != nullptr ? static_cast<const void*>(codes16.data) : values.data;
   }
+  // Returns true if the operand is codes, not floats.
   bool IsCodes() const { return values.data == nullptr; }
   // Returns the shape of the stored matrix.
   MatrixShape Stored() const {

@@ -47,6 +47,7 @@ ProductDifference CompareProducts(std::span<const float> expected,
                                   size_t cols,
                                   bool any_nan);
 
+// The likenesses of a difference between two products.
 enum class DifferenceKind : uint8_t {
   kNone,      // no finite elements differ
   kRounding,  // no more than sums in another order or width would give
@@ -60,6 +61,7 @@ enum class DifferenceKind : uint8_t {
   kUnknown,
 };
 
+// The likeness of a difference: its kind, its size, and a sentence.
 struct Likeness {
   DifferenceKind kind = DifferenceKind::kNone;
   // Largest |mine - expected| over the sum of the |products| of its element, of the elements that

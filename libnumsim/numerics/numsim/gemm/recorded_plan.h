@@ -39,6 +39,7 @@ std::string_view AccumulationModeOf(const RecordedPlans& plans);
 // nothing if no plan is recorded for the shape. Throws what CheckRecorded does.
 std::optional<size_t> RecordedParts(const RecordedPlans& plans, const ProductShape& shape);
 
+// A shape of a product and the number of parts that was recorded for it.
 struct RecordedShape {
   ProductShape shape;
   size_t parts = 1;

@@ -29,6 +29,7 @@ enum class SplitPartition : uint8_t {
 std::string_view ToString(SplitPartition partition);
 SplitPartition ParseSplitPartition(std::string_view text);
 
+// How the inner dimension of a product is cut into parts.
 struct SplitK {
   static constexpr size_t kMost = size_t{1} << 30;  // limit of S and T
 

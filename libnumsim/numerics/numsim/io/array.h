@@ -62,6 +62,7 @@ struct Array {
   const T* Data() const {
     return reinterpret_cast<const T*>(bytes.data());
   }
+  // Returns the elements. Requires that T is the type of `type`.
   template <typename T>
   T* Data() {
     return reinterpret_cast<T*>(bytes.data());

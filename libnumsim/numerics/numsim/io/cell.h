@@ -49,6 +49,7 @@ class Cell {
   std::variant<std::string, double, int64_t, uint64_t> value_;
 };
 
+// The cells of one row of a table.
 using Row = std::vector<Cell>;
 
 }  // namespace numsim

@@ -27,6 +27,7 @@ struct Table {
   const Cell& At(size_t row, std::string_view column) const;
 };
 
+// Returns the table as CSV: a line of column names, then a line per row.
 std::string ToCsv(const Table& table);
 
 // Writes the table, replacing the file atomically (see atomic_file.h). Throws Error if it cannot be

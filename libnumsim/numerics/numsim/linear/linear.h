@@ -57,6 +57,7 @@ struct LinearSaved {
   bool keeps_codes = false;           // Backward uses the codes of the forward GEMM
   std::vector<float> channels;        // those of Forward
 
+  // Returns the bytes of all saved matrices.
   size_t Bytes() const;
 };
 
@@ -85,6 +86,7 @@ std::string_view ToString(LinearOp op);
 class LinearObserver {
  public:
   virtual ~LinearObserver() = default;
+  // Called before and after an operation.
   virtual void Begin(LinearOp op) = 0;
   virtual void End(LinearOp op) = 0;
   // Receives a tensor that was quantised as the given operand, and the result. `original` is the
@@ -106,6 +108,7 @@ class Linear {
   // this device cannot compute one of the GEMMs.
   explicit Linear(LinearRecipe recipe, Place place = {});
 
+  // The recipe of the layer and the place where it computes.
   const LinearRecipe& recipe() const { return recipe_; }
   Place place() const { return place_; }
 

@@ -37,6 +37,7 @@ enum class LinearOperand : uint8_t {
   kWeightGradientG,
   kWeightGradientX,
 };
+// The number of operands.
 inline constexpr int kLinearOperands = 6;
 // Returns "forward X", "forward W", "input gradient G", ...: the operands as they enter the GEMMs.
 std::string_view ToString(LinearOperand operand);
@@ -48,12 +49,14 @@ std::string_view ToString(LinearOperand operand);
 class OperandSet {
  public:
   constexpr OperandSet() = default;
+  // Returns the set of all operands.
   static constexpr OperandSet All() {
     OperandSet all;
     all.bits_ = (1 << kLinearOperands) - 1;
     return all;
   }
 
+  // Add, remove and look up an operand; Empty returns true for the empty set.
   constexpr void Insert(LinearOperand operand) { bits_ |= Bit(operand); }
   constexpr void Remove(LinearOperand operand) { bits_ &= ~Bit(operand); }
   constexpr bool Has(LinearOperand operand) const { return (bits_ & Bit(operand)) != 0; }
@@ -132,7 +135,9 @@ HadamardRecipe ParseHadamardSigns(std::string_view text);
 // Returns "hadamard:16:random", "hadamard:16:0xD7E8", ...; "" without a transform.
 std::string HadamardText(const HadamardRecipe& recipe);
 
+// The three GEMMs of a linear layer.
 enum class LinearGemm : uint8_t { kForward, kInputGradient, kWeightGradient };
+// The GEMMs in the order of computation.
 inline constexpr LinearGemm kProducts[] = {
     LinearGemm::kForward, LinearGemm::kInputGradient, LinearGemm::kWeightGradient};
 // Returns "forward", "input-gradient" or "weight-gradient".

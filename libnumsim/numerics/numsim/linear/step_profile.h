@@ -8,6 +8,7 @@
 
 namespace numsim {
 
+// The phases of a training step.
 enum class StepPhase : uint8_t {
   kProduct,    // GEMMs of linear layers, including the scaling of stored results
   kQuantize,   // quantising and dequantising their operands
@@ -21,6 +22,7 @@ enum class StepPhase : uint8_t {
   kData,
   kTelemetry,
 };
+// The number of phases.
 inline constexpr size_t kStepPhases = 11;
 // Returns product, quantise, attention, norm, activation, embedding, residual, loss, optimiser,
 // data or telemetry.
@@ -30,6 +32,7 @@ std::string_view ToString(StepPhase part);
 struct StepProfile {
   std::array<double, kStepPhases> seconds{};
 
+  // The seconds of one phase, and of all phases together.
   double& operator[](StepPhase part) { return seconds[static_cast<size_t>(part)]; }
   double operator[](StepPhase part) const { return seconds[static_cast<size_t>(part)]; }
   double Sum() const;

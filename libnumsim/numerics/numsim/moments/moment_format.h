@@ -13,6 +13,7 @@
 
 namespace numsim {
 
+// How the values of a moment are scaled before they are rounded to the format.
 enum class MomentScaling : uint8_t {
   kNone,    // a plain cast that saturates
   kTensor,  // a float32 scale from the tensor's absmax; code = cast(x * M / absmax) [Fishman]
@@ -28,6 +29,7 @@ enum class MomentScaling : uint8_t {
 // Names: none, tensor, block, coat, dynamic.
 std::string_view ToString(MomentScaling scaling);
 
+// The storage of one moment: a format, a scaling and a rounding.
 struct MomentFormat {
   Format format = {};  // kDynamic: int8, only for its width
   MomentScaling scaling = MomentScaling::kNone;

@@ -22,6 +22,7 @@ class CoatFormat;    // moment_coat.h
 class DynamicMap;    // dynamic_map.h
 struct MomentCodec;  // moment_element.h
 
+// One moment of one tensor, in its storage: packed codes and scales.
 class MomentStore {
  public:
   // Holds n zeros. `is_signed` is false for second moments, whose values are >= 0: kDynamic then
@@ -30,6 +31,7 @@ class MomentStore {
   // `place`, with the same bytes everywhere; a device refuses formats with a subnormal gap.
   MomentStore(const MomentFormat& format, size_t n, bool is_signed, Place place = {});
 
+  // The format, the number of elements and the place of the moment.
   const MomentFormat& format() const { return format_; }
   size_t size() const { return n_; }
   Place place() const { return codes_.place(); }

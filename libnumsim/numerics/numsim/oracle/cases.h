@@ -38,10 +38,14 @@
 
 namespace numsim {
 
+// Limits of the level `edges`: the largest product of the numbers of edge codes that is enumerated, and the number of
+// random rows that are added.
 inline constexpr uint64_t kEdgeProduct = 300'000;
 inline constexpr uint64_t kRandomEdgeRows = 256;
 
+// A level: which cases of an operation are generated.
 struct CaseLevel {
+  // The kinds of levels.
   enum class Kind : uint8_t { kEdges, kFull, kRandom, kUniform };
   Kind kind = Kind::kEdges;
   uint64_t count = 0;  // number of cases of kRandom and kUniform
@@ -60,6 +64,7 @@ class CaseGenerator {
   // Throws Error that states the number of cases if level `full` would have more than 2^32.
   CaseGenerator(const Operation& operation, const CaseLevel& level);
 
+  // Returns the number of cases.
   uint64_t size() const { return size_; }
   // Fills `inputs` (size operation.inputs().size()) with case i < size(). Safe to call from several
   // threads; allocates nothing.
@@ -83,12 +88,14 @@ class CaseGenerator {
 
 // Cases of a level as rows of columns, with or without the expected results.
 
+// The rows of a level's cases.
 class CaseRows {
  public:
   // Each row holds the inputs, and also the results and flags if `results` is true. Throws Error if
   // level `full` would have more than 2^32 cases. Keeps a reference to the operation.
   CaseRows(const Operation& operation, const CaseLevel& level, bool results);
 
+  // Return the columns of a row, and the number of rows.
   const std::vector<Column>& columns() const { return columns_; }
   uint64_t size() const { return generator_.size(); }
 
@@ -110,6 +117,7 @@ void WriteCaseText(const CaseRows& rows, const std::function<void(std::string_vi
 // (case_text.h, case_npy.h) add the cases on several threads; the outcome does not depend on the
 // number of threads.
 
+// A statistic over cases.
 class CaseTally {
  public:
   virtual ~CaseTally() = default;

@@ -28,10 +28,12 @@ enum class MismatchKind : uint8_t {
   kFlags,  // every result is right or another NaN where NaN is right; the flags are wrong
   kNan,    // NaN is right, and the result is another code of NaN; `--nan any` accepts the case
 };
+// The number of kinds.
 inline constexpr size_t kMismatchKinds = 3;
 // Returns "value", "flags" or "nan".
 std::string_view ToString(MismatchKind kind);
 
+// A case whose result is wrong.
 struct Mismatch {
   uint64_t place = 0;              // line or row of the input
   std::vector<uint64_t> row;       // inputs, results and, if the input has them, flags, as read
@@ -42,6 +44,7 @@ struct Mismatch {
   friend bool operator==(const Mismatch&, const Mismatch&) = default;
 };
 
+// Counts the wrong results of an implementation and keeps the first of each kind.
 class Judge : public CaseTally {
  public:
   // Receives every mismatch in the order of the input.
@@ -51,6 +54,7 @@ class Judge : public CaseTally {
   // `sink` is set, Append() passes it every mismatch of the part that it appends.
   Judge(const Operation& operation, NanRule nan, size_t limit, Sink sink = nullptr);
 
+  // As CaseTally says.
   std::unique_ptr<CaseTally> Fresh() const override;
   void Add(uint64_t place, std::span<const uint64_t> row) noexcept override;
   void Append(const CaseTally& later) override;

@@ -33,6 +33,7 @@ std::string_view ToString(InvalidInteger invalid);
 // Inverse of ToString(). Throws Error that names the value and lists the valid ones.
 InvalidInteger ParseInvalidInteger(std::string_view text);
 
+// The kind of a column's values.
 enum class ColumnKind : uint8_t {
   kCode,     // a code of a format
   kInteger,  // an integer, in two's complement if signed
@@ -44,6 +45,7 @@ enum class ColumnKind : uint8_t {
 // Returns "code", "integer", "float64", "truth" or "random", as files of cases name the kind.
 std::string_view ToString(ColumnKind kind);
 
+// A column of a file of cases.
 struct Column {
   std::string name;  // "a", "b", "a[3]", "random", "result", "scale", "q[3]", ...
   int bits = 0;      // 1..64
@@ -87,6 +89,7 @@ struct OperationRequest {
                                 // (quantize/scale.h); default: e8m0
 };
 
+// The largest length of a dot product.
 inline constexpr int kMostDotLength = 4096;
 
 // The options that an operation uses.
@@ -106,6 +109,7 @@ struct OptionSet {
   bool scale_rule = false;
 };
 
+// The description of an operation in the lists of the oracle.
 struct OperationInfo {
   std::string_view name;     // add, sub, mul, div, fma, sqrt, ..., quantize-mx, dot
   std::string_view summary;  // one line
@@ -129,12 +133,14 @@ struct SumRange {
   int high = 0;
 };
 
+// An operation of the oracle under a request: its columns, and its right results.
 class Operation {
  public:
   virtual ~Operation() = default;
   Operation(const Operation&) = delete;
   Operation& operator=(const Operation&) = delete;
 
+  // The description of the operation and the shape of its cases.
   const OperationInfo& info() const { return info_; }
   CaseShape shape() const { return shape_; }
   // Operands first, then random bits.
@@ -186,6 +192,7 @@ struct CaseColumns {
   size_t results = 0;
   bool has_flags = false;
 
+  // Returns the number of columns that are no flags.
   size_t WithoutFlags() const { return inputs + results; }
   // Returns true if a row of that many columns is a case with its results. Flags are optional.
   bool IsWidth(size_t columns) const {
@@ -196,6 +203,7 @@ struct CaseColumns {
   std::string Names(size_t count) const;
 };
 
+// Returns the columns of a case with its results.
 CaseColumns ColumnsOf(const Operation& operation);
 // Returns the columns of a case without its results: those that `gen` writes and `answer` reads.
 CaseColumns InputColumnsOf(const Operation& operation);

@@ -10,6 +10,7 @@
 
 namespace numsim {
 
+// Why two implementations differ on an interval.
 enum class DifferenceCause : uint8_t {
   kNanCode,         // NaN inputs: both results are NaN, with different codes
   kNanLost,         // NaN inputs: one result is a number

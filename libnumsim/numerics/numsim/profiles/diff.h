@@ -17,6 +17,7 @@ struct DifferingInterval {
   uint32_t code_a;
   uint32_t code_b;
 
+  // Returns the number of inputs of the interval.
   uint64_t Count() const { return last - first + 1; }
   friend bool operator==(const DifferingInterval&, const DifferingInterval&) = default;
 };

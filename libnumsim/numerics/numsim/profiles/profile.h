@@ -38,6 +38,7 @@ struct RandomLayout {
   }
 };
 
+// The type of the numbers that a profile converts, with the names float32 and float64.
 enum class SourceType : uint8_t { kFloat32, kFloat64 };
 std::string_view ToString(SourceType type);  // float32, float64
 SourceType ParseSourceType(std::string_view text);

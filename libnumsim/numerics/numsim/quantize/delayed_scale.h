@@ -28,6 +28,7 @@ enum class AmaxAlgorithm : uint8_t {
 AmaxAlgorithm ParseAmaxAlgorithm(std::string_view text);
 std::string_view ToString(AmaxAlgorithm algorithm);
 
+// The settings of delayed scaling.
 struct DelayedScalingOptions {
   size_t history = 1024;  // number of absolute maxima remembered, including the newest; >= 1
   AmaxAlgorithm algorithm = AmaxAlgorithm::kMax;
@@ -48,6 +49,7 @@ class DelayedScale {
   // kPow2Ceil.
   DelayedScale(const FormatSpec& format, const DelayedScalingOptions& options, Place place = {});
 
+  // Return the place of the state, and the scale of the next step; the latter waits for a device.
   Place place() const { return state_.place(); }
   Scale Current() const;
   // Returns the current scale and its inverse, 1 x 2, at the place.

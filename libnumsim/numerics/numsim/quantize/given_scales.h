@@ -14,6 +14,7 @@ struct MatrixStack {
   size_t matrices = 1;
   MatrixShape shape;  // of each
 
+  // Returns the number of elements of all matrices.
   size_t Elements() const { return matrices * shape.Elements(); }
 };
 

@@ -15,6 +15,7 @@ namespace numsim {
 
 // The numbers of elements of a block.
 inline constexpr size_t kHadamardSizes[] = {16, 32, 64, 128};
+// Returns true for the numbers of elements that a block may have.
 constexpr bool IsHadamardSize(size_t size) {
   return size == 16 || size == 32 || size == 64 || size == 128;
 }
@@ -24,6 +25,7 @@ constexpr bool IsHadamardSize(size_t size) {
 struct HadamardSigns {
   std::array<uint64_t, 2> words = {};
 
+  // Returns true if element i changes its sign.
   constexpr bool Negates(size_t i) const { return (words[i / 64] >> (i % 64) & 1) != 0; }
   friend constexpr bool operator==(const HadamardSigns&, const HadamardSigns&) = default;
 };

@@ -17,6 +17,7 @@ namespace numsim {
 // The order in which codes are stored: that of the input, that of its transpose, or both.
 enum class CodeOrder : uint8_t { kInput, kTransposed, kBoth };
 
+// How a matrix is quantised.
 struct QuantizeOptions {
   FormatSpec format = {};  // at most 16 bits
   Rounding rounding = {};
@@ -62,6 +63,7 @@ struct QuantizedMatrix {
   explicit QuantizedMatrix(Place place)
       : codes(place), transposed(place), scales(place), tensor_scale(place) {}
 
+  // The place of the codes, and whether there are codes in the order of the input and of its transpose.
   Place place() const { return scales.place(); }
   bool HasCodes() const { return order != CodeOrder::kTransposed; }
   bool HasTransposed() const { return order != CodeOrder::kInput; }

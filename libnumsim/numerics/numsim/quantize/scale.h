@@ -132,6 +132,7 @@ NUMSIM_HOST_DEVICE constexpr bool TakesTensorMaximum(ScaleRule rule) {
          rule == ScaleRule::kNvfp4Row || ReadsElements(rule);
 }
 
+// A scale, and the number by which elements are multiplied before they are rounded.
 struct Scale {
   float scale = 1;
   float inv_scale = 1;

@@ -8,6 +8,7 @@
 
 namespace numsim {
 
+// Which elements of a matrix share a scale.
 enum class Granularity : uint8_t {
   kTensor,  // one scale for the whole matrix
   kRow,     // one per row
@@ -16,6 +17,7 @@ enum class Granularity : uint8_t {
   kTile,    // one per tile of tile_rows x block elements; tiles at the edges may be smaller
 };
 
+// A layout of scales: a granularity and the size of its groups.
 struct ScaleLayout {
   Granularity granularity = Granularity::kTensor;
   size_t block = 0;      // columns of a block or tile: >= 1 under kBlock and kTile

@@ -36,6 +36,7 @@ Distribution ParseDistribution(std::string_view text);
 // Runs on the calling thread.
 void Fill(Distribution distribution, RandomStream s, uint64_t first, std::span<float> out) noexcept;
 
+// Does the same for the normal distribution.
 inline void FillNormal(RandomStream s, uint64_t first, std::span<float> out) noexcept {
   Fill(Distribution::kNormal, s, first, out);
 }

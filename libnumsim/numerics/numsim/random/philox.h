@@ -8,9 +8,11 @@
 
 namespace numsim {
 
+// The types of a counter and of a key.
 using PhiloxCounter = std::array<uint32_t, 4>;
 using PhiloxKey = std::array<uint32_t, 2>;
 
+// The constants of Philox4x32-10.
 inline constexpr uint32_t kPhiloxMultiplier0 = 0xD2511F53u;
 inline constexpr uint32_t kPhiloxMultiplier1 = 0xCD9E8D57u;
 inline constexpr uint32_t kPhiloxWeyl0 = 0x9E3779B9u;

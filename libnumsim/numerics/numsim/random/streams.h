@@ -21,8 +21,10 @@
 
 namespace numsim {
 
+// The number of lanes of the layout that is described above.
 inline constexpr int kRandomLanes = 16;
 
+// A stream of random bits: streams of one seed are independent.
 struct RandomStream {
   uint64_t seed = 0;
   uint64_t stream = 0;
@@ -39,6 +41,7 @@ NUMSIM_HOST_DEVICE constexpr uint64_t RandomTileElements(int bits) {
   return uint64_t{64} * (32 / RandomFieldBits(bits));
 }
 
+// Returns the four words of a block of the stream.
 NUMSIM_HOST_DEVICE constexpr PhiloxCounter RandomBlock(RandomStream s, uint64_t block) {
   return Philox4x32({static_cast<uint32_t>(block),
                      static_cast<uint32_t>(block >> 32),

@@ -20,11 +20,13 @@ enum class ExponentRange : uint8_t {
 // The rounding rule has three code paths. RuleModeOf returns the path of a rounding mode.
 enum class RuleMode : uint8_t { kNearestEven, kOther, kStochastic };
 
+// Returns the mode as the rule reads it.
 constexpr RuleMode RuleModeOf(RoundingMode mode) {
   if (mode == RoundingMode::kNearestEven) return RuleMode::kNearestEven;
   return mode == RoundingMode::kStochastic ? RuleMode::kStochastic : RuleMode::kOther;
 }
 
+// The constants of a conversion to a format.
 struct EncodePlan {
   FormatSpec format;
   Rounding rounding;

@@ -24,6 +24,7 @@ enum class RoundingMode : uint8_t {
 // Source: [P3109] v4.0, StochasticA, B, C.
 enum class StochasticVariant : uint8_t { kA, kB, kC };
 
+// A rounding: its mode, and how a stochastic one uses random bits.
 struct Rounding {
   RoundingMode mode = RoundingMode::kNearestEven;
   StochasticVariant variant = StochasticVariant::kA;  // read only under kStochastic

@@ -10,6 +10,7 @@
 
 namespace numsim {
 
+// A rounding mode with its name and its definition in words.
 struct RoundingModeRow {
   RoundingMode mode;
   std::string_view name;    // ToString(mode)

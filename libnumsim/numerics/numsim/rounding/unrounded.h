@@ -9,6 +9,7 @@
 
 namespace numsim {
 
+// Whether a number is finite, an infinity or a NaN.
 enum class NumberKind : uint8_t { kFinite, kInfinity, kNan };
 
 // (-1)^negative * significand * 2^exponent, infinity or NaN.
@@ -22,6 +23,7 @@ struct Unrounded {
   int exponent = 0;
   uint64_t significand = 0;  // below 2^63; 0 for zero
 
+  // The number of significant bits that are kept at least.
   static constexpr int kKeptBits = 62;
 };
 

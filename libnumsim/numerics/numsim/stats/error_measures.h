@@ -33,6 +33,7 @@ struct ErrorMeasures {
   double UnderflowShare() const;
   double OverflowShare() const;
 
+  // Adds the pairs of `other`.
   void Merge(const ErrorMeasures& other);
 };
 

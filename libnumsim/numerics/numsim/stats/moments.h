@@ -16,8 +16,10 @@ struct Estimate {
 // Mean and central moments up to the fourth, in float64, by the one-pass update of [Pebay].
 class Moments {
  public:
+  // Adds a value.
   void Add(double x);
 
+  // The number of values and their mean.
   size_t Count() const { return count_; }
   double Mean() const { return mean_; }
   // Sum of squared deviations divided by n - 1; NaN for fewer than two values.
@@ -43,6 +45,7 @@ class Moments {
 // Means, variances and the correlation of pairs (x, y), in float64.
 class Comoments {
  public:
+  // Adds a pair.
   void Add(double x, double y);
   // Pearson's correlation; 0 if x or y does not vary.
   double Correlation() const;

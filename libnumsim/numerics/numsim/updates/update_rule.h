@@ -38,6 +38,7 @@ enum class SmallStep : uint8_t {
 // Two algorithms that find the same alpha and give the same bits.
 enum class MatchSolver : uint8_t { kSelection, kBisection };
 
+// An update rule with its options.
 struct UpdateRule {
   UpdateKind kind = UpdateKind::kNaive;
   // The groups of weights that share a target, an alpha or a scale: kTensor, kRow or kBlock. Used

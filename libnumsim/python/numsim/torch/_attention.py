@@ -57,6 +57,7 @@ class MultiheadAttention(HoldsGemms, torch.nn.MultiheadAttention):
         average_attn_weights=True,
         is_causal=False,
     ):
+        """Returns what nn.MultiheadAttention returns, with projections under the recipe."""
         if query.is_nested or key.is_nested or value.is_nested:
             raise TypeError("query: nested tensors are not supported by layers of numsim.torch")
         if is_causal and attn_mask is None:

@@ -55,10 +55,12 @@ class Linear(HoldsGemms, torch.nn.Linear):
 
     @property
     def recipe(self) -> LinearRecipe:
+        """The precision of the layer's three GEMMs."""
         return self._gemms.recipe
 
     @property
     def number(self) -> int:
+        """The number of the layer in its model, which selects its random bits."""
         return self._gemms.number
 
     @property
@@ -75,6 +77,7 @@ class Linear(HoldsGemms, torch.nn.Linear):
         return self._gemms.scales()
 
     def forward(self, input: torch.Tensor) -> torch.Tensor:
+        """Returns input @ weight.T + bias, computed under the recipe."""
         y = self._gemms.product(input, self.weight, self.training)
         return y if self.bias is None else y + self.bias.to(y.dtype)
 

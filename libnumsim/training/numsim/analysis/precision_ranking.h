@@ -15,6 +15,7 @@
 
 namespace numsim {
 
+// The unit that a ranking tries in high precision.
 enum class RankBy : uint8_t {
   kLayer,    // all operands of a linear layer together
   kTensor,   // X, W and G of a layer, each in both of its GEMMs
@@ -44,6 +45,7 @@ struct RankedTensor {
   std::string linear_override;
 };
 
+// A ranking of the quantised tensors of one step by the gradient error that they cause.
 struct PrecisionRanking {
   RankBy by = RankBy::kTensor;
   uint64_t step = 0;  // number of steps taken before the replayed step
@@ -80,6 +82,7 @@ std::string Describe(const PrecisionRanking& ranking, size_t count = 10);
 
 // A ranking whose results are written into the directory of a training.
 
+// The directory of a ranking, and what it shows.
 struct RankRunOptions {
   std::filesystem::path out = {};
   RankBy by = RankBy::kTensor;
@@ -88,6 +91,7 @@ struct RankRunOptions {
   std::function<void(size_t, size_t)> progress = {};  // see RankPrecision
 };
 
+// The ranking, and what was written.
 struct RankRunResult {
   PrecisionRanking ranking;
   bool from_checkpoint = false;    // false: ranked by the first step of a training

@@ -26,6 +26,7 @@ struct NamedGradient {
   std::vector<T> values;
 };
 
+// The loss and the gradients of one step.
 template <typename T>
 struct StepGradients {
   LossSum loss;
@@ -45,6 +46,7 @@ struct StoredTensor {
 
 // The precision in which a replay computes.
 struct ReplayPrecision {
+  // A tensor that is rounded for storage.
   using Tensor = StoredTensor;
 
   LinearPrecision linear = {};
@@ -58,6 +60,7 @@ ReplayPrecision PrecisionOf(const TrainConfig& config);
 // Returns the precision with all GEMMs and tensors in float32.
 ReplayPrecision Float32Precision();
 
+// One step of a training, computed again in other precisions.
 class StepReplay {
  public:
   // Copies the state of the step that `trainer` would take next: its weights, delayed scales, loss

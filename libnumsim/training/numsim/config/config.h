@@ -86,6 +86,7 @@ inline constexpr double kLargestJump = 1e6;
 // a nudge without its draw.
 void CheckStressConfig(const StressConfig& stress);
 
+// The loop of a training: steps, batches, validations and when it has diverged.
 struct LoopConfig {
   uint64_t seed = 0;  // for the initial weights, the order of the data and stochastic rounding
   uint64_t steps = 1000;
@@ -102,11 +103,13 @@ struct LoopConfig {
   double diverged_above = 3;
 };
 
+// How often rows of telemetry are written.
 struct TelemetryConfig {
   uint64_t every = 1;            // steps between rows of train.csv
   uint64_t tensors_every = 100;  // same for tensors.csv, quantised.csv, optimizer.csv; 0: no rows
 };
 
+// How often checkpoints are written.
 struct CheckpointConfig {
   uint64_t every = 500;  // steps between checkpoints; 0: only when the run ends or is interrupted
 };
@@ -120,6 +123,7 @@ struct ForkConfig {
   std::vector<std::string> before = {};
 };
 
+// The configuration of a training: everything that its TOML file can say.
 struct TrainConfig {
   ModelConfig model = {};
   LinearPrecision linear = {};
@@ -183,10 +187,12 @@ bool IsRecordKey(std::string_view key);
 // manifests.
 std::string WriteTrainConfig(const TrainConfig& config);
 
+// A configuration with a name.
 struct TrainPreset {
   std::string_view name;     // small, paper-100m, ...
   std::string_view meaning;  // one line
 };
+// Returns the presets, in the order of `numsim train --help`.
 std::span<const TrainPreset> TrainPresets();
 // Returns the configuration of a preset. Throws Error listing the presets if there is none of that
 // name.
@@ -199,6 +205,7 @@ struct TrainRecipe {
   // The keys of [linear] that it sets: "KEY=VALUE", separated by blanks.
   std::string_view settings;
 };
+// Returns the recipes, in the order in which docs/configuration.md lists them.
 std::span<const TrainRecipe> TrainRecipes();
 // Sets config.linear, with first and last layers in high precision, and config.model.mlp if the
 // recipe has a smooth SwiGLU. Throws Error listing the recipes if there is none of that name.

@@ -38,6 +38,7 @@ WhatIfRecipe ParseWhatIfRecipe(std::string_view text);
 // Returns the shortest text that reads back to the same recipe.
 std::string ToString(const WhatIfRecipe& recipe);
 
+// Which quantisations a training measures without using them ([what_if]).
 struct WhatIfConfig {
   uint64_t every = 50;                      // steps between measurements, >= 1
   std::vector<WhatIfRecipe> recipes = {};   // empty: nothing is measured

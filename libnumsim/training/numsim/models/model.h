@@ -49,6 +49,7 @@ class Model {
   // not contrastive.
   virtual std::optional<Embeddings<T>> LastEmbeddings() const { return std::nullopt; }
 
+  // Returns the parameters, in the order in which the layers were constructed.
   ParameterList<T>& parameters() { return *parameters_; }
   const ParameterList<T>& parameters() const { return *parameters_; }
 

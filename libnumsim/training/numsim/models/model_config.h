@@ -33,6 +33,7 @@ struct ModelTraits {
   bool has_accuracy = true;  // the loss counts items as correct or not
   std::string_view loss_unit = "nats";
 };
+// Returns the traits of a kind.
 const ModelTraits& TraitsOf(ModelKind kind);
 
 // The MLP of a llama's blocks. The smooth kinds keep outliers from the quantiser of the layer

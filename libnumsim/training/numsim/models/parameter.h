@@ -11,6 +11,7 @@
 
 namespace numsim {
 
+// The role of a parameter, by which optimisers and filters treat it.
 enum class ParameterRole : uint8_t {
   kMatrix,     // weight of a linear layer, out x in
   kEmbedding,  // token and position tables, class tokens
@@ -27,6 +28,7 @@ struct Initial {
   float deviation = 0;  // standard deviation of normal values; 0: all equal the mean
 };
 
+// How the values of new parameters are set.
 enum class InitialValues : uint8_t {
   kDrawn,  // drawn as Initial specifies
   kMeans,  // set to the mean; for callers that overwrite the values anyway
@@ -40,6 +42,7 @@ struct Parameter {
   ParameterRole role = ParameterRole::kMatrix;
   Buffer<T> value, gradient;
 
+  // Returns the number of elements.
   size_t Elements() const { return value.View().Elements(); }
 };
 
@@ -69,6 +72,7 @@ class ParameterList {
                             MatrixSpan<T> value,
                             MatrixSpan<T> gradient);
 
+  // The parameters in their order, as a container of the standard library has its elements.
   auto begin() { return parameters_.begin(); }
   auto end() { return parameters_.end(); }
   auto begin() const { return parameters_.begin(); }

@@ -11,6 +11,7 @@
 
 namespace numsim {
 
+// Whether a tensor of a pass belongs to the forward or to the backward pass.
 enum class TensorRole : uint8_t {
   kActivation,  // a tensor of the forward pass
   kGradient,    // the gradient of that activation, in the backward pass
@@ -54,6 +55,7 @@ struct Pass {
   PassObserver<T>* observer = nullptr;
   StepProfile* profile = nullptr;  // receives the time spent in each phase
 
+  // Shows the tensor to the observer, if there is one.
   void Observe(std::string_view point, TensorRole role, MatrixSpan<T> values) const {
     if (observer != nullptr) observer->Tensor(point, role, values);
   }

@@ -11,6 +11,7 @@ struct LossSum {
   size_t counted = 0;  // number of rows with a target
   size_t correct = 0;  // number of rows whose largest score (the first, if equal) is the target's
 
+  // Returns the mean loss of the counted items; 0 if there are none.
   double Mean() const { return counted == 0 ? 0 : sum / static_cast<double>(counted); }
 };
 

@@ -8,6 +8,7 @@
 
 namespace numsim {
 
+// The kinds of loss scaling.
 enum class LossScaling : uint8_t {
   kNone,     // scale 1; gradients that are not finite end the training as diverged
   kDynamic,  // PyTorch's GradScaler: skips a step that has any NaN or infinity [GradScaler]
@@ -18,6 +19,7 @@ LossScaling ParseLossScaling(std::string_view text);
 std::string_view ToString(LossScaling kind);
 std::string LossScalingNames();
 
+// The settings of loss scaling ([loss_scaler]).
 struct LossScalerConfig {
   LossScaling kind = LossScaling::kNone;
   double initial = 65536;  // kDynamic: initial scale. kTensor: fixed scale. kNone: ignored
@@ -31,11 +33,13 @@ struct LossScalerConfig {
 // growth >= 1, backoff is in (0, 1) and growth_interval >= 1.
 void CheckLossScalerConfig(const LossScalerConfig& config);
 
+// Chooses the loss scale of each step, and which steps or tensors are skipped.
 class LossScaler {
  public:
   // Throws Error under the same conditions as CheckLossScalerConfig.
   explicit LossScaler(const LossScalerConfig& config);
 
+  // Returns the settings.
   const LossScalerConfig& config() const { return config_; }
   // Returns the current scale, always a normal float32.
   double Scale() const { return state_.scale; }
@@ -47,10 +51,12 @@ class LossScaler {
   bool Update(bool finite);
   uint64_t Skipped() const { return state_.skipped; }  // number of skipped steps; kDynamic only
 
+  // The state for a checkpoint.
   struct State {
     double scale = 1;
     uint64_t taken_in_row = 0, skipped = 0;
   };
+  // Returns the state.
   State Save() const { return state_; }
   // Throws Error for a state that no training with this configuration can have.
   void Restore(const State& state);

@@ -32,6 +32,7 @@ struct TensorStep {
   UpdateOutcome weights;
 };
 
+// The outcome of one step of an optimiser.
 struct OptimizerStep {
   bool skipped = false;  // the loss scaler skipped the step: no weight changed
   bool finite = true;    // all gradients are finite
@@ -58,6 +59,7 @@ class OptimizerTensor;   // a parameter with its optimiser states (optimizer_ten
 struct OptimizerInputs;
 struct OptimizerScratch;
 
+// An optimiser over all parameters of a model.
 class Optimizer {
  public:
   // Rounds the parameters to the weight format. The parameters must outlive the optimiser. Throws
@@ -118,6 +120,7 @@ class Optimizer {
   // of their update rule, and the other states of the optimiser.
   struct Bytes {
     double m = 0, v = 0, weights = 0, other = 0;
+    // Returns all bytes per parameter.
     double Sum() const { return m + v + weights + other; }
   };
   Bytes StoredBytes() const;               // averaged over all parameters

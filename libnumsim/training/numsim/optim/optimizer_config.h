@@ -55,6 +55,7 @@ MomentFilter ParseMomentFilter(std::string_view text);
 std::string_view ToString(MomentFilter filter);
 std::string MomentFilterNames();
 
+// The settings of an optimiser ([optimizer]).
 struct OptimizerConfig {
   OptimizerKind kind = OptimizerKind::kAdamW;
   double beta1 = 0.9;   // decay of m; SGD: momentum; Lion: weight of m in the direction
@@ -92,6 +93,7 @@ enum class ScheduleKind : uint8_t { kConstant, kCosine, kLinear };
 ScheduleKind ParseScheduleKind(std::string_view text);
 std::string_view ToString(ScheduleKind kind);
 std::string ScheduleKindNames();
+// The settings of a learning rate schedule ([schedule]).
 struct Schedule {
   ScheduleKind kind = ScheduleKind::kCosine;
   double peak = 1e-3;

@@ -25,6 +25,7 @@ struct Series {
   bool error_bars = false;  // an error bar at every point instead of a band
 };
 
+// An axis of a panel.
 struct Axis {
   // Include the unit, if any. The only text in which gnuplot's markup works: {/Italic x}, x_{max},
   // 10^{-3}; a plain underscore is written \_. Write other letters and symbols in UTF-8, not as
@@ -35,6 +36,7 @@ struct Axis {
   double low = 0, high = 0;  // equal: automatic; both > 0 on a log axis
 };
 
+// A panel of a figure: curves over two axes, or bars in rows.
 struct Panel {
   std::string title = {};  // without markup; long titles are broken at blanks
   Axis x = {}, y = {};

@@ -11,6 +11,7 @@
 
 namespace numsim {
 
+// The state of a training as a checkpoint holds it: named tensors and named texts.
 struct TrainState {
   // "model/NAME" (float32, rows x cols), "optimizer/NAME" (uint8), "scaling/NAME" (float32).
   std::vector<std::pair<std::string, Array>> tensors;

@@ -35,6 +35,7 @@ StepNumbers NumbersOf(const OptimizerStep& step, const ParameterList<float>& par
 // Returns the numbers of a step that is not taken, because the loss is not finite.
 StepNumbers NumbersWithoutStep(size_t tensors, double loss_scale);
 
+// The directory of a training that another program computes, and what its manifest says.
 struct RecordOptions {
   std::filesystem::path out = {};
   bool resume = false;
@@ -60,11 +61,13 @@ class RecordedRun {
   RecordedRun(const RecordedRun&) = delete;
   RecordedRun& operator=(const RecordedRun&) = delete;
 
-  // Returns the tensors of the checkpoint from which the training continues, by name; nullopt if it
-  // starts at step 0, and after the first call.
+  // Tensors by name.
   using Tensors = std::vector<std::pair<std::string, Array>>;
+  // Returns the tensors of the checkpoint from which the training continues; nullopt if it starts at
+  // step 0, and after the first call.
   std::optional<Tensors> TakeCheckpoint();
 
+  // The status of the training, the reason of its end, and the number of steps taken.
   TrainStatus status() const;
   const std::string& reason() const;
   uint64_t steps_taken() const;

@@ -11,6 +11,7 @@
 
 namespace numsim {
 
+// The directory of a training, and what is called meanwhile.
 struct TrainRunOptions {
   std::filesystem::path out = {};
   bool resume = false;
@@ -44,6 +45,7 @@ struct TrainSpeed {
 // Returns lines of text for a terminal.
 std::string Describe(const TrainSpeed& speed);
 
+// How a training ended, and what was written.
 struct TrainRunResult {
   TrainStatus status = TrainStatus::kRunning;  // kRunning: interrupted
   std::string reason;

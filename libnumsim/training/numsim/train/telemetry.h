@@ -20,11 +20,13 @@ struct TelemetryTable {
   std::string_view when;  // the steps that have rows
   std::vector<std::pair<std::string_view, std::string_view>> columns;  // name, meaning with unit
 };
+// Returns all telemetry tables.
 std::span<const TelemetryTable> TelemetryTables();
 // Returns the tables that a training of this configuration writes: all of them, except that what_if
 // needs recipes.
 std::span<const TelemetryTable> TelemetryTables(const TrainConfig& config);
 
+// The name of the table of [what_if].
 inline constexpr std::string_view kWhatIfTable = "what_if";
 
 // Rows in memory, in the order in which they were added, until they are written to files.

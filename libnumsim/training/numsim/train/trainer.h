@@ -18,11 +18,13 @@
 
 namespace numsim {
 
+// Whether a training goes on, has ended or has diverged.
 enum class TrainStatus : uint8_t { kRunning, kFinished, kDiverged };
 // Names: running, finished, diverged. ParseTrainStatus throws Error listing them.
 TrainStatus ParseTrainStatus(std::string_view text);
 std::string_view ToString(TrainStatus status);
 
+// A training, step by step.
 class Trainer {
  public:
   // Prepares step 0. Several trainers may share `data` and run concurrently, each in its own

@@ -10,6 +10,7 @@
 
 namespace numsim {
 
+// The outcome of zero-shot classification: images whose nearest caption is of their concept.
 struct ZeroShot {
   size_t images = 0;
   size_t correct = 0;

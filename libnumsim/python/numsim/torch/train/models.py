@@ -159,6 +159,7 @@ class Llama(nn.Module):
         self.register_buffer("sines", sines, persistent=False)
 
     def forward(self, tokens: Tensor) -> Tensor:
+        """Returns the logits of a batch of sequences of tokens."""
         length = tokens.shape[1]
         x = self.embedding(tokens)
         for block in self.blocks:
@@ -196,6 +197,7 @@ class VisionTransformer(nn.Module):
         return tiles.reshape(batch, n * n, p * p * channels)
 
     def forward(self, images: Tensor) -> Tensor:
+        """Returns the logits of a batch of images, with channels last."""
         x = self.patches(self.cut(images))
         x = torch.cat((self.class_token.expand(len(x), 1, -1), x), 1) + self.positions
         for block in self.blocks:
