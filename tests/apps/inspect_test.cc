@@ -1,5 +1,6 @@
 // `numsim inspect`: one value under every rounding, and exact probabilities.
 #include <cmath>
+#include <nlohmann/json.hpp>
 
 #include "tests/apps/program.h"
 
@@ -139,6 +140,37 @@ TEST_F(InspectCommand, ShowsTheProbabilityWithUnlimitedBits) {
 TEST_F(InspectCommand, ExactValuesHaveNoNeighbours) {
   EXPECT_THAT(Line("e4m3fn 0.75", "neighbours"), HasSubstr("exact"));
   EXPECT_THAT(Numsim("inspect e4m3fn 0.75").out, Not(HasSubstr("stochastic")));
+}
+
+TEST_F(InspectCommand, PrintsJson) {
+  const Outcome outcome = Numsim("inspect e4m3fn 0.78 --sr-bits 4 --json");
+  ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
+  const auto json = nlohmann::json::parse(outcome.out);
+  EXPECT_EQ(json["format"], "e4m3fn");
+  EXPECT_EQ(json["neighbours"]["toward_zero"]["code"], "0x34");
+  EXPECT_EQ(json["neighbours"]["away_from_zero"]["value"], "0.8125");
+  EXPECT_EQ(json["roundings"][0]["mode"], "rne");
+  EXPECT_EQ(json["roundings"][0]["bits"], "0 0110 100");
+  // 0.48 * 16 = 7.68: variant A cuts it, B and C round it.
+  EXPECT_EQ(json["stochastic"][0]["words_away_from_zero"], 7);
+  EXPECT_EQ(json["stochastic"][1]["words_away_from_zero"], 8);
+  EXPECT_EQ(json["stochastic"][2]["words_away_from_zero"], 8);
+}
+
+TEST_F(InspectCommand, JsonOfExactAndInfiniteValuesHasNoNeighbours) {
+  const auto exact = nlohmann::json::parse(Numsim("inspect e4m3fn 448 --json").out);
+  EXPECT_TRUE(exact["exact"].get<bool>());
+  EXPECT_TRUE(exact["neighbours"].is_null());
+  EXPECT_TRUE(exact["stochastic"].empty());
+  const auto infinite = nlohmann::json::parse(Numsim("inspect e5m2 inf --json").out);
+  EXPECT_FALSE(infinite["exact"].get<bool>());
+  EXPECT_EQ(infinite["roundings"][0]["value"], "inf");
+  EXPECT_EQ(infinite["roundings"][1]["overflow"], "saturate");
+  EXPECT_EQ(infinite["roundings"][1]["value"], "57344");
+}
+
+TEST_F(InspectCommand, ProfilesAreNotInTheJson) {
+  EXPECT_EQ(Numsim("inspect e4m3fn 1 --json --profile all").exit_code, 2);
 }
 
 }  // namespace
