@@ -30,9 +30,7 @@ ExactNumber ParseValue(const FormatSpec& format, const std::string& text) {
   if (text.starts_with("code:")) {
     return ExactNumber(ExactValue(format, ParseCode(format, text.substr(5))));
   }
-  // A blank comes before "-inf", which would be an option.
-  return ParseExactSum(
-      std::string_view(text).substr(std::min(text.find_first_not_of(' '), text.size())), "VALUE");
+  return ParseExactSum(text, "VALUE");
 }
 
 uint32_t Code(const FormatSpec& format,
@@ -99,9 +97,11 @@ std::vector<RoundedCode> Roundings(const FormatSpec& format, const Unrounded& va
 }  // namespace
 
 Inspection Inspect(const Format& format, const std::string& value, int random_bits) {
-  Inspection x{.format = format, .text = value};
+  Inspection x{.format = format};
+  // The program puts a blank before "-inf", which would be an option.
+  x.text = value.substr(std::min(value.find_first_not_of(' '), value.size()));
   const FormatSpec& spec = x.format.spec;
-  x.value = ParseValue(spec, value);
+  x.value = ParseValue(spec, x.text);
   x.random_bits = random_bits;
   const Unrounded rounded = x.value.Rounded();
   x.roundings = Roundings(spec, rounded);

@@ -40,7 +40,7 @@ struct StochasticCount {
 
 struct Inspection {
   Format format;
-  std::string text;  // the value as it was given
+  std::string text = {};  // the value as it was given
   ExactNumber value = {};
   // None if the value is exact, outside the range or not finite.
   std::optional<Neighbours> neighbours = {};
