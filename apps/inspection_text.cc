@@ -127,6 +127,15 @@ void AddRoundings(const Inspection& x, Lines& lines) {
   }
 }
 
+// Returns why a finite value has no neighbours.
+std::string NoNeighbours(const Inspection& x) {
+  if (x.exact) return "none: the value is exact";
+  const FormatSpec& spec = x.format.spec;
+  const bool flushed = spec.flush_subnormals && Decode(spec, x.roundings.front().code) == 0;
+  return flushed ? "none: the value is flushed to zero"
+                 : "none: the value is outside the format's range";
+}
+
 void AddStochastic(const Inspection& x, Lines& lines) {
   lines.AddTitle(fmt::format(
       "stochastic rounding with {} random bits: probability of each neighbour", x.random_bits));
@@ -188,9 +197,7 @@ std::string InspectionText(const Inspection& x) {
   if (x.neighbours) {
     AddNeighbours(x, lines);
   } else if (x.value.IsFinite()) {
-    lines.Add(
-        "neighbours",
-        x.exact ? "none: the value is exact" : "none: the value is outside the format's range");
+    lines.Add("neighbours", NoNeighbours(x));
   }
   AddRoundings(x, lines);
   if (x.neighbours) AddStochastic(x, lines);

@@ -127,38 +127,60 @@ void PositionsOf(
   }
 }
 
-// Returns whether x is rounded from `position` to the next one. The quotient in float64 decides if
-// it is farther from the threshold than its error, which is below 2^-51 of it; otherwise exact
-// arithmetic does.
-bool RoundsUp(
-    const EncodePlan& plan, const ValueTable& table, size_t position, double x, uint32_t random) {
-  const auto low = static_cast<double>(table.values[position]);
-  const auto high = static_cast<double>(table.values[position + 1]);
-  const bool from_low = std::abs(low) <= std::abs(high);
-  const double t = from_low ? low : high, away = from_low ? high : low;
-  const auto [shift, least, or_equal] = table_rule::ThresholdOf(plan.rounding, random);
-  const double scaled = (x - t) / (away - t) * static_cast<double>(uint64_t{1} << shift);
-  const double beyond = scaled - static_cast<double>(least);
-  if (std::abs(beyond) > scaled * 0x1p-50) return (beyond > 0) == from_low;
-  return table_rule::RoundsUp(plan, position, ExactFloat64(std::bit_cast<uint64_t>(x)), random);
-}
+// The gaps of a table as stochastic rounding needs them. Gap i is from position i to the next one; the
+// last one, beyond the end, moves nothing.
+struct Gaps {
+  double toward[256];   // the end toward zero, from which nu counts
+  double inverse[256];  // 1 / (the other end - that one)
+  uint8_t up_if_away[256];
+  double lowest, highest;
 
-// Moves positions up by the random bits.
+  explicit Gaps(const ValueTable& table)
+      : lowest(static_cast<double>(table.values.front())),
+        highest(static_cast<double>(table.values.back())) {
+    const size_t last = table.values.size() - 1;
+    for (size_t i = 0; i < last; ++i) {
+      const auto low = static_cast<double>(table.values[i]);
+      const auto high = static_cast<double>(table.values[i + 1]);
+      const bool from_low = std::abs(low) <= std::abs(high);
+      toward[i] = from_low ? low : high;
+      inverse[i] = 1 / (from_low ? high - low : low - high);
+      up_if_away[i] = from_low;
+    }
+    toward[last] = highest;
+    inverse[last] = 0;
+    up_if_away[last] = 1;
+  }
+};
+
+// Moves positions up by the random bits. Those round away from zero if nu * 2^shift exceeds
+// first - step * R. The product in float64 decides if it is farther from that than its error, which is
+// below 2^-50 of it; otherwise exact arithmetic does. Without branches, which would be unpredictable.
 template <typename Float>
 [[gnu::noinline]] void RoundUpBlock(const EncodePlan& plan,
-                                    const ValueTable& table,
+                                    const Gaps& gaps,
                                     const Float* in,
                                     size_t n,
                                     const uint32_t* words,
                                     uint8_t* positions) {
-  const size_t last = table.values.size() - 1;
-  const auto lowest = static_cast<double>(table.values.front());
+  const table_rule::Threshold of_zero = table_rule::ThresholdOf(plan.rounding, 0);
+  const double scale = static_cast<double>(uint64_t{1} << of_zero.shift);
+  const auto first = static_cast<double>(of_zero.least);
+  const double step = plan.rounding.variant == StochasticVariant::kA ? 1 : 2;
   for (size_t i = 0; i < n; ++i) {
-    const auto x = static_cast<double>(in[i]);
+    const auto given = static_cast<double>(in[i]);
+    const double below = given < gaps.highest ? given : gaps.highest;  // NaN too
+    const double x = below > gaps.lowest ? below : gaps.lowest;
     const size_t position = positions[i];
-    if (position == last || x <= lowest) continue;  // the ends of the table, and NaN
-    if (RoundsUp(plan, table, position, x, words[i]))
-      positions[i] = static_cast<uint8_t>(position + 1);
+    const double scaled = (x - gaps.toward[position]) * gaps.inverse[position] * scale;
+    const double beyond = scaled - (first - step * static_cast<double>(words[i]));
+    const uint8_t up = (beyond > 0) == (gaps.up_if_away[position] != 0);
+    positions[i] = static_cast<uint8_t>(position + up);
+    if (std::abs(beyond) <= scaled * 0x1p-49) [[unlikely]] {
+      const Unrounded exact = ExactFloat64(std::bit_cast<uint64_t>(x));
+      positions[i] = static_cast<uint8_t>(
+          position + (table_rule::RoundsUp(plan, position, exact, words[i]) ? 1 : 0));
+    }
   }
 }
 
@@ -169,12 +191,13 @@ void EncodeBlocks(
   PositionsOf(table, plan.rounding.mode, in, n, codes);
   if (plan.rounding.mode == RoundingMode::kStochastic) {
     const DefaultFloatEnvironment environment;
+    const Gaps gaps(table);
     uint32_t words[kTableBlock];
     for (size_t begin = 0; begin < n; begin += kTableBlock) {
       const size_t count = std::min(kTableBlock, n - begin);
       RandomBitsSimd(
           {random.stream, random.first_index + begin}, plan.rounding.random_bits, count, words);
-      RoundUpBlock(plan, table, in + begin, count, words, codes + begin);
+      RoundUpBlock(plan, gaps, in + begin, count, words, codes + begin);
     }
   }
   for (size_t i = 0; i < n; ++i) codes[i] = table.codes[codes[i]];

@@ -11,6 +11,7 @@
 #include "numsim/formats/decode.h"
 #include "numsim/formats/format_names.h"
 #include "numsim/formats/internal/name_lookup.h"
+#include "numsim/formats/value_table.h"
 
 namespace numsim {
 namespace {
@@ -120,6 +121,7 @@ std::string NearestFormat(std::string_view folded) {
   std::vector<std::string> names, keys;
   for (const FormatEntry& entry : FormatTable()) names.emplace_back(entry.name);
   for (const FormatName& row : OtherFormatNames()) names.emplace_back(row.name);
+  for (const ValueTable* const table : NamedTables()) names.push_back(table->name);
   for (const std::string& name : names) keys.push_back(FoldedName(name));
   const std::string near = NearestName(folded, keys);
   const auto found = std::find(keys.begin(), keys.end(), near);

@@ -110,12 +110,15 @@ ExactNumber Times(float value, uint64_t factor, bool negate) {
 
 ExactNumber AsExact(float value) { return Times(value, 1, false); }
 
+// Differences of zeros may be -0.
+bool IsBelowZero(const ExactNumber& x) { return x.negative() && !x.IsZero(); }
+
 uint32_t HighestCode(const ValueTable& table) { return table.codes.back(); }
 
 Flags FlagsOf(const ValueTable& table, uint32_t code, const ExactNumber& x) {
   if ((x - AsExact(table.by_code[code])).IsZero()) return 0;
-  const bool beyond = (x - AsExact(table.values.front())).negative() ||
-                      (AsExact(table.values.back()) - x).negative();
+  const bool beyond = IsBelowZero(x - AsExact(table.values.front())) ||
+                      IsBelowZero(AsExact(table.values.back()) - x);
   return static_cast<Flags>(kInexact | (beyond ? kOverflow : 0));
 }
 
@@ -224,7 +227,7 @@ Rounded EncodeUnrounded(const EncodePlan& plan, const Unrounded& x, uint32_t ran
   const ExactNumber exact(x);
   const auto above = std::upper_bound(
       table.values.begin(), table.values.end(), exact, [](const ExactNumber& a, float b) {
-        return (a - AsExact(b)).negative();
+        return IsBelowZero(a - AsExact(b));
       });
   if (above == table.values.begin()) return {table.codes.front(), beyond};
   size_t position = static_cast<size_t>(above - table.values.begin()) - 1;
