@@ -6,6 +6,7 @@
 namespace numsim {
 
 void ExpOf(const float* x, size_t n, float* y);
+void Exp2Of(const float* x, size_t n, float* y);  // of fused_rows-inl.h
 void SigmoidOf(const float* x, size_t n, float* y);
 float SumOf(const float* x, size_t n);
 // The sum of x[i] + 1.

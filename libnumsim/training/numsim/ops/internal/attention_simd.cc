@@ -1,7 +1,5 @@
 #include <algorithm>
-#include <cmath>
 
-#include "numsim/base/elementary.h"
 #include "numsim/ops/internal/ops_simd.h"
 
 // Arrays of vectors require a vector size known at compile time, which these targets lack.
@@ -13,280 +11,49 @@
 #define HWY_TARGET_INCLUDE "numsim/ops/internal/attention_simd.cc"
 #include "hwy/foreach_target.h"
 #include "hwy/highway.h"
+#include "numsim/ops/internal/attention_arithmetic-inl.h"
+#include "numsim/ops/internal/attention_tiles-inl.h"
 #include "numsim/ops/internal/rows-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace numsim::HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
-// The left factor of a matmul. Element (row, k) is data[row * row_stride + k * inner_stride].
-struct LeftFactor {
-  const float* data;
-  size_t row_stride, inner_stride;
-};
-// The right factor of a matmul. Element (k, column) is data[k * stride + column].
-struct RightFactor {
-  const float* data;
-  size_t stride;
-};
-// The terms of a sum: a range of the inner dimension.
-struct Inner {
-  size_t begin, end;
-};
-// Whether sums begin at zero, or at what the result holds.
-enum class Begin : uint8_t { kAtZero, kAtResult };
-
-constexpr size_t kTileRows = 4;
-// Vectors of a tile's row: as many as the registers hold.
-constexpr size_t kTileVectors = kVectorLanes == kRowLanes ? 4 : 2;
-
-// Computes kRows x `count` elements of the matmul, where `count` fills kVectors - 1 vectors and some
-// or all of one more. Each element is the sum over ascending k of individually rounded products.
-template <size_t kRows, size_t kVectors>
-HWY_INLINE void Tile(const LeftFactor& a,
-                     const RightFactor& b,
-                     const Inner& inner,
-                     Begin begin,
-                     size_t count,
-                     float* HWY_RESTRICT out,
-                     size_t out_stride) {
-  const RowTag d;
-  const size_t last = count - (kVectors - 1) * kVectorLanes;  // elements of the last vector
-  RowVector sum[kRows][kVectors];
-  for (size_t r = 0; r < kRows; ++r) {
-    for (size_t v = 0; v < kVectors; ++v) sum[r][v] = hn::Zero(d);
-    if (begin == Begin::kAtZero) continue;
-    const float* const from = out + r * out_stride;
-    for (size_t v = 0; v + 1 < kVectors; ++v) sum[r][v] = hn::LoadU(d, from + v * kVectorLanes);
-    sum[r][kVectors - 1] = LoadRow(from + (kVectors - 1) * kVectorLanes, last);
-  }
-  // Two loops, because a test within the loop costs as much as the sums.
-  const auto add = [&](const auto& load_last) HWY_ATTR {
-    const float* HWY_RESTRICT from = b.data + inner.begin * b.stride;
-    const float* HWY_RESTRICT factors = a.data + inner.begin * a.inner_stride;
-    for (size_t k = inner.begin; k < inner.end; ++k) {
-      RowVector right[kVectors];
-      for (size_t v = 0; v + 1 < kVectors; ++v) right[v] = hn::LoadU(d, from + v * kVectorLanes);
-      right[kVectors - 1] = load_last(from + (kVectors - 1) * kVectorLanes);
-      for (size_t r = 0; r < kRows; ++r) {
-        const RowVector factor = hn::Set(d, factors[r * a.row_stride]);
-        for (size_t v = 0; v < kVectors; ++v) {
-          sum[r][v] = hn::Add(sum[r][v], hn::Mul(factor, right[v]));
-        }
-      }
-      from += b.stride;
-      factors += a.inner_stride;
-    }
-  };
-  if (last == kVectorLanes) {
-    add([&](const float* from) HWY_ATTR { return hn::LoadU(d, from); });
-  } else {
-    add([&](const float* from) HWY_ATTR { return LoadRow(from, last); });
-  }
-  for (size_t r = 0; r < kRows; ++r) {
-    float* const to = out + r * out_stride;
-    for (size_t v = 0; v + 1 < kVectors; ++v) hn::StoreU(sum[r][v], d, to + v * kVectorLanes);
-    StoreRow(sum[r][kVectors - 1], to + (kVectors - 1) * kVectorLanes, last);
-  }
-}
-
-// Computes kRows rows and columns [0, cols) of the matmul.
-template <size_t kRows>
-HWY_INLINE void MultiplyRows(const LeftFactor& a,
-                             const RightFactor& b,
-                             const Inner& inner,
-                             Begin begin,
-                             size_t cols,
-                             float* out,
-                             size_t out_stride) {
-  for (size_t c = 0; c < cols; c += kTileVectors * kVectorLanes) {
-    const size_t count = std::min(kTileVectors * kVectorLanes, cols - c);
-    const RightFactor right{b.data + c, b.stride};
-    switch ((count + kVectorLanes - 1) / kVectorLanes) {
-      case 1:
-        Tile<kRows, 1>(a, right, inner, begin, count, out + c, out_stride);
-        break;
-      case 2:
-        Tile<kRows, 2>(a, right, inner, begin, count, out + c, out_stride);
-        break;
-      case 3:
-        Tile<kRows, kTileVectors - 1>(a, right, inner, begin, count, out + c, out_stride);
-        break;
-      default:
-        Tile<kRows, kTileVectors>(a, right, inner, begin, count, out + c, out_stride);
-        break;
-    }
-  }
-}
-
-// Computes rows [0, rows) and columns [0, cols) of the matmul. Requires rows <= kTileRows.
-HWY_NOINLINE void MultiplyStrip(const LeftFactor& a,
-                                const RightFactor& b,
-                                const Inner& inner,
-                                Begin begin,
-                                size_t rows,
-                                size_t cols,
-                                float* out,
-                                size_t out_stride) {
-  static_assert(kTileRows == 4);
-  switch (rows) {
-    case 1:
-      return MultiplyRows<1>(a, b, inner, begin, cols, out, out_stride);
-    case 2:
-      return MultiplyRows<2>(a, b, inner, begin, cols, out, out_stride);
-    case 3:
-      return MultiplyRows<3>(a, b, inner, begin, cols, out, out_stride);
-    default:
-      return MultiplyRows<4>(a, b, inner, begin, cols, out, out_stride);
-  }
-}
-
-// Computes `cols` elements of one row of the matmul, as Tile does.
-HWY_INLINE void MultiplyRow(const LeftFactor& a,
-                            const RightFactor& b,
-                            const Inner& inner,
-                            Begin begin,
-                            size_t cols,
-                            float* out) {
-  ForRow(cols, [&](size_t i, size_t count) HWY_ATTR {
-    auto sum = begin == Begin::kAtZero ? hn::Zero(RowTag()) : LoadRow(out + i, count);
-    for (size_t k = inner.begin; k < inner.end; ++k) {
-      const auto factor = hn::Set(RowTag(), a.data[k * a.inner_stride]);
-      sum = hn::Add(sum, hn::Mul(factor, LoadRow(b.data + k * b.stride + i, count)));
-    }
-    StoreRow(sum, out + i, count);
-  });
-}
-
-size_t Padded(size_t length) { return (length + kRowLanes - 1) / kRowLanes * kRowLanes; }
-
-// Writes the transpose of a block of 4 x 4 elements (HWY_SCALAR has no vector of four).
-HWY_INLINE void TransposeBlock(const float* HWY_RESTRICT from,
-                               size_t from_stride,
-                               float* HWY_RESTRICT to,
-                               size_t to_stride) {
-#if HWY_TARGET == HWY_SCALAR
-  for (size_t r = 0; r < 4; ++r) {
-    for (size_t c = 0; c < 4; ++c) to[c * to_stride + r] = from[r * from_stride + c];
-  }
-#else
-  const hn::FixedTag<float, 4> d;
-  const hn::FixedTag<double, 2> pairs;
-  const auto a = hn::LoadU(d, from), b = hn::LoadU(d, from + from_stride);
-  const auto c = hn::LoadU(d, from + 2 * from_stride), e = hn::LoadU(d, from + 3 * from_stride);
-  const auto ab_low = hn::BitCast(pairs, hn::InterleaveLower(d, a, b));  // a0 b0, a1 b1
-  const auto ab_high = hn::BitCast(pairs, hn::InterleaveUpper(d, a, b));
-  const auto ce_low = hn::BitCast(pairs, hn::InterleaveLower(d, c, e));
-  const auto ce_high = hn::BitCast(pairs, hn::InterleaveUpper(d, c, e));
-  hn::StoreU(hn::BitCast(d, hn::InterleaveLower(pairs, ab_low, ce_low)), d, to);
-  hn::StoreU(hn::BitCast(d, hn::InterleaveUpper(pairs, ab_low, ce_low)), d, to + to_stride);
-  hn::StoreU(hn::BitCast(d, hn::InterleaveLower(pairs, ab_high, ce_high)), d, to + 2 * to_stride);
-  hn::StoreU(hn::BitCast(d, hn::InterleaveUpper(pairs, ab_high, ce_high)), d, to + 3 * to_stride);
-#endif
-}
-
-// Writes the transpose of length x head_dim rows: head_dim rows of Padded(length), padded with
-// zeros.
-void Transpose(const HeadShape& shape, const HeadRows& x, float* HWY_RESTRICT out) {
-  const size_t width = Padded(shape.length);
-  for (size_t d = 0; d < shape.head_dim; ++d) {
-    std::fill(out + d * width + shape.length, out + (d + 1) * width, 0.0f);
-  }
-  const size_t blocks = shape.head_dim / 4 * 4;
-  size_t t = 0;
-  for (; t + 4 <= shape.length; t += 4) {
-    const float* const row = x.data + t * x.stride;
-    for (size_t d = 0; d < blocks; d += 4) {
-      TransposeBlock(row + d, x.stride, out + d * width + t, width);
-    }
-    for (size_t d = blocks; d < shape.head_dim; ++d) {
-      for (size_t r = 0; r < 4; ++r) out[d * width + t + r] = row[r * x.stride + d];
-    }
-  }
-  for (; t < shape.length; ++t) {
-    const float* const row = x.data + t * x.stride;
-    for (size_t d = 0; d < shape.head_dim; ++d) out[d * width + t] = row[d];
-  }
-}
-
-// Returns the number of tokens that token t attends to, which are [0, Seen).
-HWY_INLINE size_t Seen(const HeadShape& shape, size_t t) {
-  return shape.causal ? t + 1 : shape.length;
-}
-
-// Writes x y^T for rows [t, t + rows) of x, with y given transposed, into rows of Padded(length).
-// Computes as many columns as the last of these rows attends to.
-void Scores(const HeadShape& shape,
-            const HeadRows& x,
-            const float* y_transposed,
-            size_t t,
-            size_t rows,
-            float* out) {
-  const size_t width = Padded(shape.length);
-  const LeftFactor left{x.data + t * x.stride, x.stride, 1};
-  const size_t cols = Padded(Seen(shape, t + rows - 1));
-  const Inner inner{0, shape.head_dim};
-  MultiplyStrip(left, {y_transposed, width}, inner, Begin::kAtZero, rows, cols, out, width);
-}
-
-// Computes rows [t, t + rows) of x y, where row r of x has elements for the tokens that token r attends
-// to. What it does not attend to is left out of the sum, not multiplied by zero: an infinite value
-// must not reach tokens before it. x is rows of Padded(length), of which the first is that of token t.
-void MultiplySeen(const HeadShape& shape,
-                  const float* x,
-                  const HeadRows& y,
-                  size_t t,
-                  size_t rows,
-                  const HeadRowsOut& to) {
-  const size_t width = Padded(shape.length), all = Seen(shape, t);
-  float* const out = to.data + t * to.stride;
-  const RightFactor right{y.data, y.stride};
-  MultiplyStrip(
-      {x, width, 1}, right, {0, all}, Begin::kAtZero, rows, shape.head_dim, out, to.stride);
-  for (size_t r = 1; r < rows; ++r) {
-    const Inner rest{all, Seen(shape, t + r)};
-    MultiplyRow({x + r * width, width, 1},
-                right,
-                rest,
-                Begin::kAtResult,
-                shape.head_dim,
-                out + r * to.stride);
-  }
-}
-
-// Replaces a row of scores by exp(scale * score - offset), where `offset` is the largest of scale *
-// score. Elements beyond `seen` take no part. Returns log(sum of exp(scale * score)), or NaN if
-// that sum is not positive and finite; `sum` receives the sum of the row.
-float ExpOfScores(const HeadShape& shape, size_t seen, float* row, float* sum) {
-  const RowTag d;
-  const auto scale = hn::Set(d, shape.scale);
-  auto most = hn::Set(d, -HUGE_VALF);
-  ForRow(seen, [&](size_t i, size_t count) HWY_ATTR {
-    auto x = hn::Mul(LoadRow(row + i, count), scale);
-    StoreRow(x, row + i, count);
-    if (count < kVectorLanes) {
-      const auto within = hn::FirstN(d, count);
-      x = hn::IfThenElse(within, x, hn::Set(d, -HUGE_VALF));
-    }
-    most = hn::Max(most, x);
-  });
-  const float largest = hn::GetLane(hn::MaxOfLanes(d, most));
-  const auto offset = hn::Set(d, largest);
-  *sum = SumRow(seen, [&](size_t i, size_t count) HWY_ATTR {
-    auto x = ExpRow(hn::Sub(LoadRow(row + i, count), offset));
-    if (count < kVectorLanes) x = hn::IfThenElseZero(hn::FirstN(d, count), x);
-    StoreRow(x, row + i, count);
-    return x;
-  });
-  const double total = *sum;
-  return total > 0 && std::isfinite(total) ? static_cast<float>(largest + Log(total)) : NAN;
-}
-
+template <class Sums>
 void ScaleRow(float factor, size_t n, float* row) {
   const auto by = hn::Set(RowTag(), factor);
   ForRow(n, [&](size_t i, size_t count) HWY_ATTR {
-    StoreRow(hn::Mul(LoadRow(row + i, count), by), row + i, count);
+    StoreRow(hn::Mul(Sums::Finish(LoadRow(row + i, count)), by), row + i, count);
   });
+}
+
+template <class Sums>
+void AttendIn(const HeadShape& shape,
+              const HeadRows& q,
+              const HeadRows& k,
+              const HeadRows& v,
+              float* log_sums,
+              size_t log_stride,
+              const HeadRowsOut& out,
+              float* scratch) {
+  const size_t width = Padded(shape.length);
+  float* const keys = scratch;
+  float* const strip = keys + shape.head_dim * width;
+  Transpose(shape, k, keys);
+  for (size_t t = 0; t < shape.length; t += kTileRows) {
+    const size_t rows = std::min(kTileRows, shape.length - t);
+    Scores<Sums>(shape, q, keys, t, rows, strip);
+    float sums[kTileRows];
+    for (size_t r = 0; r < rows; ++r) {
+      float* const row = strip + r * width;
+      log_sums[(t + r) * log_stride] = ExpOfScores<Sums>(shape, Seen(shape, t + r), row, &sums[r]);
+    }
+    MultiplySeen<Sums>(shape, strip, v, t, rows, out);
+    float* const to = out.data + t * out.stride;
+    for (size_t r = 0; r < rows; ++r) {
+      ScaleRow<Sums>(1.0f / sums[r], shape.head_dim, to + r * out.stride);
+    }
+  }
 }
 
 void AttendHead(const HeadShape& shape,
@@ -297,76 +64,17 @@ void AttendHead(const HeadShape& shape,
                 size_t log_stride,
                 HeadRowsOut out,
                 float* scratch) {
-  const size_t width = Padded(shape.length);
-  float* const keys = scratch;
-  float* const strip = keys + shape.head_dim * width;
-  Transpose(shape, k, keys);
-  for (size_t t = 0; t < shape.length; t += kTileRows) {
-    const size_t rows = std::min(kTileRows, shape.length - t);
-    Scores(shape, q, keys, t, rows, strip);
-    float sums[kTileRows];
-    for (size_t r = 0; r < rows; ++r) {
-      float* const row = strip + r * width;
-      log_sums[(t + r) * log_stride] = ExpOfScores(shape, Seen(shape, t + r), row, &sums[r]);
-    }
-    MultiplySeen(shape, strip, v, t, rows, out);
-    float* const to = out.data + t * out.stride;
-    for (size_t r = 0; r < rows; ++r) ScaleRow(1.0f / sums[r], shape.head_dim, to + r * out.stride);
-  }
+  const auto attend = shape.fused ? AttendIn<Fused> : AttendIn<Unfused>;
+  attend(shape, q, k, v, log_sums, log_stride, out, scratch);
 }
 
-// Replaces the scores p of row t by the probabilities P, and the gradient dP in ds by the gradient
-// dS of the scores. Both are rows of Padded(length).
-void ScoreGradients(
-    const HeadShape& shape, const HeadGradientInputs& in, size_t t, float* p, float* ds) {
-  const RowTag d;
-  const size_t seen = Seen(shape, t);
-  const float* const g = in.g.data + t * in.g.stride;
-  const float* const out = in.out.data + t * in.out.stride;
-  const float mean = SumRow(shape.head_dim, [&](size_t i, size_t count) HWY_ATTR {
-    return hn::Mul(LoadRow(g + i, count), LoadRow(out + i, count));
-  });
-  const auto scale = hn::Set(d, shape.scale), offset = hn::Set(d, in.log_sums[t * in.log_stride]);
-  const auto center = hn::Set(d, mean);
-  ForRow(seen, [&](size_t i, size_t count) HWY_ATTR {
-    const auto x = ExpRow(hn::Sub(hn::Mul(LoadRow(p + i, count), scale), offset));
-    const auto change = hn::Mul(hn::Mul(x, hn::Sub(LoadRow(ds + i, count), center)), scale);
-    StoreRow(x, p + i, count);
-    StoreRow(change, ds + i, count);
-  });
-}
-
-// Computes out = x^T y in strips of rows. x is length x length, in rows of Padded(length): row r has
-// elements for the tokens that token r attends to, and the others are left out of the sums.
-void MultiplyTransposed(const HeadShape& shape,
-                        const float* x,
-                        const HeadRows& y,
-                        const HeadRowsOut& out) {
-  const size_t width = Padded(shape.length), cols = shape.head_dim;
-  const RightFactor right{y.data, y.stride};
-  for (size_t t = 0; t < shape.length; t += kTileRows) {
-    const size_t rows = std::min(kTileRows, shape.length - t);
-    const LeftFactor left{x + t, 1, width};
-    float* const to = out.data + t * out.stride;
-    if (!shape.causal) {
-      MultiplyStrip(left, right, {0, shape.length}, Begin::kAtZero, rows, cols, to, out.stride);
-      continue;
-    }
-    const size_t last = t + rows - 1;  // the first token that attends to all tokens of the strip
-    for (size_t r = 0; r < rows; ++r) {
-      const Inner before{t + r, last};
-      MultiplyRow({x + t + r, 1, width}, right, before, Begin::kAtZero, cols, to + r * out.stride);
-    }
-    MultiplyStrip(left, right, {last, shape.length}, Begin::kAtResult, rows, cols, to, out.stride);
-  }
-}
-
-void AttendHeadGradient(const HeadShape& shape,
-                        const HeadGradientInputs& in,
-                        HeadRowsOut dq,
-                        HeadRowsOut dk,
-                        HeadRowsOut dv,
-                        float* scratch) {
+template <class Sums>
+void AttendGradientIn(const HeadShape& shape,
+                      const HeadGradientInputs& in,
+                      const HeadRowsOut& dq,
+                      const HeadRowsOut& dk,
+                      const HeadRowsOut& dv,
+                      float* scratch) {
   const size_t width = Padded(shape.length);
   float* const keys = scratch;
   float* const values = keys + shape.head_dim * width;
@@ -376,15 +84,55 @@ void AttendHeadGradient(const HeadShape& shape,
   Transpose(shape, in.v, values);
   for (size_t t = 0; t < shape.length; t += kTileRows) {
     const size_t rows = std::min(kTileRows, shape.length - t);
-    Scores(shape, in.q, keys, t, rows, p + t * width);
-    Scores(shape, in.g, values, t, rows, ds + t * width);
+    Scores<Sums>(shape, in.q, keys, t, rows, p + t * width);
+    Scores<Sums>(shape, in.g, values, t, rows, ds + t * width);
     for (size_t r = t; r < t + rows; ++r) {
-      ScoreGradients(shape, in, r, p + r * width, ds + r * width);
+      ScoreGradients<Sums>(shape, in, r, p + r * width, ds + r * width);
     }
-    MultiplySeen(shape, ds + t * width, in.k, t, rows, dq);
+    MultiplySeen<Sums>(shape, ds + t * width, in.k, t, rows, dq);
   }
-  MultiplyTransposed(shape, p, in.g, dv);
-  MultiplyTransposed(shape, ds, in.q, dk);
+  MultiplyTransposed<Sums>(shape, p, in.g, dv);
+  MultiplyTransposed<Sums>(shape, ds, in.q, dk);
+}
+
+void AttendHeadGradient(const HeadShape& shape,
+                        const HeadGradientInputs& in,
+                        HeadRowsOut dq,
+                        HeadRowsOut dk,
+                        HeadRowsOut dv,
+                        float* scratch) {
+  if (!shape.fused) return AttendGradientIn<Unfused>(shape, in, dq, dk, dv, scratch);
+  AttendGradientIn<Fused>(shape, in, dq, dk, dv, scratch);
+  for (const HeadRowsOut& x : {dq, dk, dv}) {
+    for (size_t t = 0; t < shape.length; ++t) {
+      ScaleRow<Fused>(1.0f, shape.head_dim, x.data + t * x.stride);
+    }
+  }
+}
+
+void ExpOfHead(
+    const HeadShape& shape, float* scores, float* log_sums, size_t log_stride, float* sums) {
+  const auto exp_of = shape.fused ? ExpOfScores<Fused> : ExpOfScores<Unfused>;
+  for (size_t t = 0; t < shape.length; ++t) {
+    float* const row = scores + t * shape.length;
+    const size_t seen = Seen(shape, t);
+    log_sums[t * log_stride] = exp_of(shape, seen, row, sums + t);
+    std::fill(row + seen, row + shape.length, 0.0f);
+  }
+}
+
+void ScoreGradientsOfHead(const HeadShape& shape,
+                          const HeadGradientInputs& in,
+                          float* p,
+                          float* ds) {
+  const auto gradients = shape.fused ? ScoreGradients<Fused> : ScoreGradients<Unfused>;
+  for (size_t t = 0; t < shape.length; ++t) {
+    const size_t begin = t * shape.length;
+    gradients(shape, in, t, p + begin, ds + begin);
+    for (float* const row : {p + begin, ds + begin}) {
+      std::fill(row + Seen(shape, t), row + shape.length, 0.0f);
+    }
+  }
 }
 
 }  // namespace numsim::HWY_NAMESPACE
@@ -400,6 +148,8 @@ size_t PaddedLength(const HeadShape& shape) { return (shape.length + 15) / 16 * 
 
 HWY_EXPORT(AttendHead);
 HWY_EXPORT(AttendHeadGradient);
+HWY_EXPORT(ExpOfHead);
+HWY_EXPORT(ScoreGradientsOfHead);
 
 size_t AttendScratch(const HeadShape& shape) {
   return PaddedLength(shape) * (shape.head_dim + 4);  // the transposed keys and a strip of scores
@@ -427,6 +177,15 @@ void AttendGradient(const HeadShape& shape,
                     HeadRowsOut dv,
                     float* scratch) {
   HWY_DYNAMIC_DISPATCH(AttendHeadGradient)(shape, in, dq, dk, dv, scratch);
+}
+
+void SoftmaxOfScores(
+    const HeadShape& shape, float* scores, float* log_sums, size_t log_stride, float* sums) {
+  HWY_DYNAMIC_DISPATCH(ExpOfHead)(shape, scores, log_sums, log_stride, sums);
+}
+
+void GradientsOfScores(const HeadShape& shape, const HeadGradientInputs& in, float* p, float* ds) {
+  HWY_DYNAMIC_DISPATCH(ScoreGradientsOfHead)(shape, in, p, ds);
 }
 
 }  // namespace numsim

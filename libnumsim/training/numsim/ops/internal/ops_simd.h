@@ -41,7 +41,11 @@ struct HeadRowsOut {
 struct HeadShape {
   size_t length, head_dim;
   bool causal;
-  float scale;  // factor of the scores
+  float scale;       // factor of the scores
+  float scale_log2;  // scale / ln 2
+  // Whether sums of products are of fused multiply-adds, as in mode fp32, and probabilities are powers
+  // of 2. Otherwise products are rounded, as in mode fp32:unfused, and probabilities are powers of e.
+  bool fused;
 };
 
 // Return the number of floats of scratch memory that Attend and AttendGradient need.
@@ -70,6 +74,17 @@ void AttendGradient(const HeadShape& shape,
                     HeadRowsOut dk,
                     HeadRowsOut dv,
                     float* scratch);
+
+// The softmax between the products of a head, for products that are computed elsewhere. Matrices are
+// length x length, contiguous; elements for tokens that a token does not attend to become 0.
+//
+// Replaces the scores by exponentials of them that are at most about 1, and writes the sum of each row of
+// these, and its log-sum.
+void SoftmaxOfScores(
+    const HeadShape& shape, float* scores, float* log_sums, size_t log_stride, float* sums);
+// Replaces the scores in p by probabilities, and the gradient of these in ds by that of the scores,
+// scaled. Of `in` it reads g, out and log_sums.
+void GradientsOfScores(const HeadShape& shape, const HeadGradientInputs& in, float* p, float* ds);
 
 // The per-thread parts of elementwise.h. Shapes are as in elementwise.h. Outputs may be inputs of
 // the same shape.

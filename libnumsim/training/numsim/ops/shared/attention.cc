@@ -6,6 +6,8 @@
 
 #include "numsim/base/elementary.h"
 #include "numsim/base/parallel.h"
+#include "numsim/formats/named_formats.h"
+#include "numsim/ops/internal/attention_gemms.h"
 #include "numsim/ops/internal/ops_simd.h"
 
 namespace numsim {
@@ -47,9 +49,22 @@ MatrixSpan<T> HeadOf(const AttentionShape& shape, const MatrixSpan<T>& x, size_t
 HeadRows InRows(const MatrixSpan<const float>& x) { return {x.data, x.stride}; }
 HeadRowsOut OutRows(const MatrixSpan<float>& x) { return {x.data, x.stride}; }
 
-HeadShape OneHead(const AttentionShape& shape) {
-  const double root = std::sqrt(static_cast<double>(shape.head_dim));
-  return {shape.length, shape.head_dim, shape.causal, static_cast<float>(1 / root)};
+HeadShape OneHead(const AttentionShape& shape, const AttentionRecipe& recipe) {
+  constexpr double kLog2E = 1.4426950408889634;
+  const double scale = 1 / std::sqrt(static_cast<double>(shape.head_dim));
+  return {shape.length,
+          shape.head_dim,
+          shape.causal,
+          static_cast<float>(scale),
+          static_cast<float>(scale * kLog2E),
+          !recipe.IsUnfused()};
+}
+
+// Returns true if a recipe has a kernel of its own.
+bool HasKernel(const AttentionRecipe& recipe) {
+  const AccumulationMode& mode = recipe.accumulation;
+  const bool fused = mode.kind == AccumulationKind::kFormat && mode.format == kFp32;
+  return recipe.IsOfFloat32() && (fused || recipe.IsUnfused());
 }
 
 // One head in float64, written for readability.
@@ -140,7 +155,8 @@ void Attention(const AttentionShape& shape,
                In<T> k,
                In<T> v,
                MatrixSpan<T> log_sums,
-               MatrixSpan<T> out) {
+               MatrixSpan<T> out,
+               const AttentionRecipe& recipe) {
   RequireHost("attention", {q.place, k.place, v.place, log_sums.place, out.place});
   CheckRows("q", shape, q);
   CheckRows("k", shape, k);
@@ -152,15 +168,15 @@ void Attention(const AttentionShape& shape,
     const auto of_v = HeadOf(shape, v, task);
     const auto of_sums = HeadOf(shape, log_sums, task), of_out = HeadOf(shape, out, task);
     if constexpr (sizeof(T) == sizeof(float)) {
-      const HeadShape one = OneHead(shape);
-      Attend(one,
-             InRows(of_q),
-             InRows(of_k),
-             InRows(of_v),
-             of_sums.data,
-             of_sums.stride,
-             OutRows(of_out),
-             Scratch<float>(AttendScratch(one)));
+      const HeadShape one = OneHead(shape, recipe);
+      const HeadRows rows_q = InRows(of_q), rows_k = InRows(of_k), rows_v = InRows(of_v);
+      const HeadRowsOut to = OutRows(of_out);
+      if (HasKernel(recipe)) {
+        float* const scratch = Scratch<float>(AttendScratch(one));
+        Attend(one, rows_q, rows_k, rows_v, of_sums.data, of_sums.stride, to, scratch);
+      } else {
+        AttendByGemms(recipe, one, rows_q, rows_k, rows_v, of_sums.data, of_sums.stride, to);
+      }
     } else {
       AttendPlain(shape, of_q, of_k, of_v, of_sums, of_out);
     }
@@ -177,7 +193,8 @@ void AttentionGradient(const AttentionShape& shape,
                        In<T> out,
                        MatrixSpan<T> dq,
                        MatrixSpan<T> dk,
-                       MatrixSpan<T> dv) {
+                       MatrixSpan<T> dv,
+                       const AttentionRecipe& recipe) {
   RequireHost("attention", {g.place, q.place, k.place, v.place, log_sums.place, out.place});
   RequireHost("attention", {dq.place, dk.place, dv.place});
   CheckRows("g", shape, g);
@@ -194,7 +211,7 @@ void AttentionGradient(const AttentionShape& shape,
     const auto to_q = HeadOf(shape, dq, task), to_k = HeadOf(shape, dk, task);
     const auto to_v = HeadOf(shape, dv, task);
     if constexpr (sizeof(T) == sizeof(float)) {
-      const HeadShape one = OneHead(shape);
+      const HeadShape one = OneHead(shape, recipe);
       const HeadGradientInputs in{InRows(HeadOf(shape, g, task)),
                                   InRows(HeadOf(shape, q, task)),
                                   InRows(HeadOf(shape, k, task)),
@@ -202,8 +219,12 @@ void AttentionGradient(const AttentionShape& shape,
                                   InRows(HeadOf(shape, out, task)),
                                   of_sums.data,
                                   of_sums.stride};
-      float* const scratch = Scratch<float>(AttendGradientScratch(one));
-      AttendGradient(one, in, OutRows(to_q), OutRows(to_k), OutRows(to_v), scratch);
+      if (HasKernel(recipe)) {
+        float* const scratch = Scratch<float>(AttendGradientScratch(one));
+        AttendGradient(one, in, OutRows(to_q), OutRows(to_k), OutRows(to_v), scratch);
+      } else {
+        AttendGradientByGemms(recipe, one, in, OutRows(to_q), OutRows(to_k), OutRows(to_v));
+      }
     } else {
       const PlainGradientInputs in{HeadOf(shape, g, task),
                                    HeadOf(shape, q, task),
@@ -216,14 +237,20 @@ void AttentionGradient(const AttentionShape& shape,
   });
 }
 
-template void Attention<float>(
-    const AttentionShape&, In<float>, In<float>, In<float>, MatrixSpan<float>, MatrixSpan<float>);
+template void Attention<float>(const AttentionShape&,
+                               In<float>,
+                               In<float>,
+                               In<float>,
+                               MatrixSpan<float>,
+                               MatrixSpan<float>,
+                               const AttentionRecipe&);
 template void Attention<double>(const AttentionShape&,
                                 In<double>,
                                 In<double>,
                                 In<double>,
                                 MatrixSpan<double>,
-                                MatrixSpan<double>);
+                                MatrixSpan<double>,
+                                const AttentionRecipe&);
 template void AttentionGradient<float>(const AttentionShape&,
                                        In<float>,
                                        In<float>,
@@ -233,7 +260,8 @@ template void AttentionGradient<float>(const AttentionShape&,
                                        In<float>,
                                        MatrixSpan<float>,
                                        MatrixSpan<float>,
-                                       MatrixSpan<float>);
+                                       MatrixSpan<float>,
+                                       const AttentionRecipe&);
 template void AttentionGradient<double>(const AttentionShape&,
                                         In<double>,
                                         In<double>,
@@ -243,6 +271,7 @@ template void AttentionGradient<double>(const AttentionShape&,
                                         In<double>,
                                         MatrixSpan<double>,
                                         MatrixSpan<double>,
-                                        MatrixSpan<double>);
+                                        MatrixSpan<double>,
+                                        const AttentionRecipe&);
 
 }  // namespace numsim
