@@ -113,6 +113,14 @@ TEST(CheckModelConfig, NamesTheFieldAtFault) {
     EXPECT_EQ(Complaint(field.kind, field.change), field.message);
 }
 
+TEST(CheckModelConfig, NamesTheKeyOfAttentionAtFault) {
+  EXPECT_THAT(
+      Complaint(ModelKind::kVit, [](ModelConfig& c) { c.attention.accumulate = "library"; }),
+      ::testing::StartsWith("attention.accumulate: 'library' leaves the order of sums"));
+  EXPECT_THAT(Complaint(ModelKind::kLlama, [](ModelConfig& c) { c.attention.format = "e8m0fnu"; }),
+              ::testing::StartsWith("attention.format: "));
+}
+
 TEST(CheckModelConfig, DoesNotLookAtFieldsOfOtherKinds) {
   EXPECT_EQ(Complaint(ModelKind::kGpt,
                       [](ModelConfig& c) { c.patch = c.classes = c.inputs = c.image = 0; }),

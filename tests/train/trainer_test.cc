@@ -197,7 +197,12 @@ TEST(Trainer, StepAfterTheEndThrows) {
 
 TEST(Trainer, ThreadsDoNotChangeABit) {
   const int threads = ThreadCount();
-  for (const TrainConfig& config : {TinyConfig(), StatefulConfig()}) {
+  TrainConfig attention = TinyConfig();
+  attention.model.attention = {.format = "e4m3fn",
+                               .gradient_format = "e5m2",
+                               .accumulate = "hopper-fp8-fast",
+                               .p_scale = 0x1p-8};
+  for (const TrainConfig& config : {TinyConfig(), StatefulConfig(), attention}) {
     SetThreadCount(1);
     const Outcome one = TrainToTheEnd(config);
     SetThreadCount(2);

@@ -58,6 +58,14 @@ void CheckNumbers(const ModelConfig& config) {
   }
 }
 
+void CheckAttention(const AttentionPrecision& precision) {
+  try {
+    MakeAttentionRecipe(precision);
+  } catch (const KeyError& error) {
+    throw KeyError("attention." + error.key(), error.text());
+  }
+}
+
 }  // namespace
 
 ModelKind ParseModelKind(std::string_view text) { return ParseKeyword(kKinds, "model", text); }
@@ -80,6 +88,7 @@ void CheckModelConfig(const ModelConfig& config) {
   CheckSize("width", config.width);
   CheckOptionalSize("hidden", config.hidden);
   CheckNumbers(config);
+  CheckAttention(config.attention);
   RowOf(config.kind).check(config);
 }
 

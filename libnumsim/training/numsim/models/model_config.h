@@ -1,4 +1,4 @@
-// Configuration of a model's shape and of the precision of its linear layers.
+// Configuration of a model's shape, and of the precision of its attention and its linear layers.
 #pragma once
 
 #include <cstddef>
@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "numsim/linear/linear_recipe.h"
+#include "numsim/ops/attention_recipe.h"
 
 namespace numsim {
 
@@ -80,6 +81,8 @@ struct ModelConfig {
   size_t embedding = 0;  // CLIP: size of the common space; 0: width
   size_t inputs = 64;    // mlp: number of features
   bool qk_norm = false;  // normalise each head's queries and keys [QKNorm]
+  // Of the products of attention; models of double compute them in double.
+  AttentionPrecision attention = {};
   // Initial gain of each branch in layer-scale [CaiT]; none: no layer-scale. With 0, every block is
   // initially the identity.
   std::optional<float> layer_scale = {};
@@ -93,7 +96,7 @@ struct ModelConfig {
 };
 // Throws Error naming the field (for example "model.heads") if heads does not divide width, the
 // head dimension of a llama is odd, patch does not divide image, a size is zero or above 2^30, or a
-// number is not finite or out of range. Fields that do not apply to the kind are not checked.
+// number is not finite or out of range, and as MakeAttentionRecipe does ("attention.format"). Fields that do not apply to the kind are not checked.
 void CheckModelConfig(const ModelConfig& config);
 
 // The precision of the linear layers that a pattern matches.

@@ -52,9 +52,12 @@ bool IsRecordKey(std::string_view key) {
 std::string WriteTrainConfig(const TrainConfig& config) {
   std::string toml, section;
   const bool forks = config.fork.steps != 0 || !config.fork.before.empty();
+  const bool usual_attention = config.model.attention == AttentionPrecision();
   for (const ConfigRow<TrainConfig>& row : TrainConfigRows()) {
-    // A training without a fork has the text that it had before there were forks.
+    // A training without a fork, or in the usual attention, has the text that it had before there were
+    // others.
     if (!forks && SectionOf(row.name) == "fork") continue;
+    if (usual_attention && SectionOf(row.name) == "attention") continue;
     if (SectionOf(row.name) != section) {
       toml += fmt::format("{}[{}]\n", section.empty() ? "" : "\n", SectionOf(row.name));
       section = SectionOf(row.name);

@@ -93,8 +93,11 @@ ConfigRows<TrainConfig> MakeTrainConfigRows() {
               &LinearPrecision::high_last,
               kZeroToOne,
               "share of the blocks, the last ones, rounded up, to use kind standard for"));
+  ConfigRows<ModelConfig> attention;
+  InSection(attention, "attention", &ModelConfig::attention, AttentionRows());
   ConfigRows<T> rows;
   InSection(rows, "model", &T::model, ModelRows());
+  InSection(rows, "", &T::model, attention);
   InSection(rows, "linear", &T::linear, linear);
   InSection(rows, "storage", &T::storage, StorageRows());
   InSection(rows, "stress", &T::stress, StressRows());

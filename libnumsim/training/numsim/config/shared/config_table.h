@@ -29,6 +29,7 @@ inline constexpr int kFormerNames = 1, kTodaysNames = 2;
 
 // The rows of each section; see the config_*.cc files.
 ConfigRows<ModelConfig> ModelRows();
+ConfigRows<AttentionPrecision> AttentionRows();
 ConfigRows<LinearOptions> LinearRows();
 ConfigRows<OptimizerConfig> OptimizerRows();
 ConfigRows<Schedule> ScheduleRows();

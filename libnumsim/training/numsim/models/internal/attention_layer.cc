@@ -24,6 +24,7 @@ AttentionLayer<T>::AttentionLayer(LinearFactory<T>& linears,
       shape_{.heads = options.heads,
              .head_dim = options.width / options.heads,
              .causal = options.causal},
+      recipe_(MakeAttentionRecipe(options.precision)),
       qkv_linear_(linears.Make(name + ".qkv",
                                {.in = options.width,
                                 .out = 3 * options.width,
@@ -89,7 +90,7 @@ void AttentionLayer<T>::Forward(
   const MatrixSpan<T> log_sums = log_sums_.Resize(x.rows, options_.heads);
   {
     const TimedPart timed(pass.profile, StepPhase::kAttention);
-    Attention<T>(shape_, query_, key_, qkv.Columns(2 * width, width), log_sums, core);
+    Attention<T>(shape_, query_, key_, qkv.Columns(2 * width, width), log_sums, core, recipe_);
   }
   pass.Observe(core_name_, TensorRole::kActivation, core);
   out_linear_.Forward(pass, core, y);
@@ -123,7 +124,8 @@ void AttentionLayer<T>::Backward(const Pass<T>& pass,
                          core_.View(),
                          query_gradient,
                          key_gradient,
-                         qkv_gradient.Columns(2 * width, width));
+                         qkv_gradient.Columns(2 * width, width),
+                         recipe_);
   }
   Rotate(pass, true, query_gradient, key_gradient);
   if (norm) {

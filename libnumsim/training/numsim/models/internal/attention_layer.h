@@ -18,6 +18,7 @@ struct AttentionOptions {
   double rope_base = 10000;
   bool biases = false;
   std::optional<NormOptions> qk_norm{};  // per head of queries and keys [QKNorm]; size: head_dim
+  AttentionPrecision precision{};        // of the products; not for double
   Initial qkv{}, out{};
 };
 
@@ -56,6 +57,7 @@ class AttentionLayer {
   std::string core_name_;
   AttentionOptions options_;
   AttentionShape shape_;
+  AttentionRecipe recipe_;
   LinearLayer<T>& qkv_linear_;
   std::optional<NormLayer<T>> query_norm_, key_norm_;
   LinearLayer<T>& out_linear_;

@@ -37,6 +37,7 @@ TransformerConfig TransformerOf(const ModelConfig& config) {
           .mlp = MlpKind::kGelu,
           .biases = true,
           .qk_norm = config.qk_norm,
+          .attention = config.attention,
           .layer_scale = config.layer_scale,
           .norm_epsilon = config.norm_epsilon};
 }

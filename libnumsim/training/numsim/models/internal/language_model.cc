@@ -45,6 +45,7 @@ TransformerConfig BlocksOf(const ModelConfig& config) {
           .rotary = llama,
           .biases = !llama,
           .qk_norm = config.qk_norm,
+          .attention = config.attention,
           .layer_scale = config.layer_scale,
           .norm_epsilon = config.norm_epsilon,
           .rope_base = config.rope_base,

@@ -18,6 +18,7 @@ AttentionOptions BlockAttention(const TransformerConfig& config) {
                            .rope_base = config.rope_base,
                            .biases = config.biases,
                            .qk_norm = std::nullopt,
+                           .precision = config.attention,
                            .qkv = config.qkv,
                            .out = config.attention_out};
   if (config.qk_norm) {

@@ -40,9 +40,10 @@ struct TransformerConfig {
   NormKind norm = NormKind::kRms;
   MlpKind mlp = MlpKind::kSwiglu;
   bool causal = true;
-  bool rotary = false;                 // requires an even width / heads
-  bool biases = false;                 // linear layers have biases
-  bool qk_norm = false;                // norm of each head's queries and keys, of kind `norm`
+  bool rotary = false;   // requires an even width / heads
+  bool biases = false;   // linear layers have biases
+  bool qk_norm = false;  // norm of each head's queries and keys, of kind `norm`
+  AttentionPrecision attention{};
   std::optional<float> layer_scale{};  // initial gain of each branch; none: no layer-scale
   double norm_epsilon = 1e-5;
   double rope_base = 10000;

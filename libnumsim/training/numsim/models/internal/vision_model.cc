@@ -37,6 +37,7 @@ ImageTowerOptions TowerOf(const ModelConfig& config) {
                     .causal = false,
                     .biases = true,
                     .qk_norm = config.qk_norm,
+                    .attention = config.attention,
                     .layer_scale = config.layer_scale,
                     .norm_epsilon = config.norm_epsilon,
                     .qkv = Glorot(width, width),
