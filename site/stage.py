@@ -44,7 +44,10 @@ class Stage:
 
     def link(self, page, match):
         """Returns a link of a page as it is in the site."""
-        target, _, fragment = match["target"].partition("#")
+        target = match["target"].partition("#")[0]
+        if target.endswith(".md") and match["text"].strip("`") == os.path.basename(target):
+            page_file = (ROOT / os.path.dirname(page) / target).resolve()
+            return f"[{pages.title_and_sentence(page_file)[0]}]({match['target']})"
         if not target or re.match(r"[a-z]+:", target) or target.endswith((".md", ".svg", ".png", ".ipynb")):
             return match[0]
         place = os.path.normpath(os.path.join(os.path.dirname(page), target))
@@ -135,9 +138,12 @@ def published_page():
     return "\n".join(lines) + "\n"
 
 
+TITLES = {"README": "Overview", "docs/results": "Results by experiment"}  # where a page's own title says too little
+
+
 def entry(page):
-    """The line of a page in a list of contents; the README has the title of the whole site."""
-    return f"Overview </{page}>" if page == "README" else f"/{page}"
+    """The line of a page in a list of contents."""
+    return f"{TITLES[page]} </{page}>" if page in TITLES else f"/{page}"
 
 
 def group_page(group, existing):
@@ -149,7 +155,7 @@ def group_page(group, existing):
             title, sentence = existing[page]
         else:
             title, sentence = pages.title_and_sentence(source)
-        title = "Overview" if page == "README" else title
+        title = TITLES.get(page, title)
         lines += [f"[{title}](/{page})", f": {sentence or title}", ""]
     lines += ["```{toctree}", ":hidden:", "", *(entry(page) for page in group["pages"]), "```", ""]
     return "\n".join(lines)

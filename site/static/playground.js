@@ -40,11 +40,12 @@
     return (window.numsimFormats || []).find((format) => format.name === name);
   }
 
-  function relativeError(value, given) {
-    const x = Number(given), y = Number(value);
+  function relativeError(result) {
+    // The text of a value is the shortest that gives its float32.
+    const x = Number(result.float64), y = Math.fround(Number(result.roundings[0].value));
+    if (result.exact) return "0";
     if (!isFinite(x) || x === 0 || !isFinite(y)) return "";
     const error = (y - x) / Math.abs(x);
-    if (error === 0) return "0";
     const percent = Math.abs(error) * 100;
     return `${error < 0 ? "−" : "+"}${percent < 0.01 ? percent.toExponential(1) : percent.toPrecision(2)} %`;
   }
@@ -63,8 +64,8 @@
     return element("svg", {class: "pg-svg", width: "100%", height: 100, role: "img", "aria-label": `${result.value} between its neighbours`},
       element("line", {x1: "4%", x2: "96%", y1: 48, y2: 48, class: "pg-svg-axis"}),
       element("line", {x1: `${at(0.5)}%`, x2: `${at(0.5)}%`, y1: 40, y2: 56, class: "pg-svg-middle"}),
-      element("circle", {cx: `${at(0)}%`, cy: 48, r: 6, class: "pg-svg-neighbour"}),
-      element("circle", {cx: `${at(1)}%`, cy: 48, r: 6, class: "pg-svg-neighbour"}),
+      element("circle", {cx: `${at(0)}%`, cy: 48, r: 7, class: "pg-svg-low"}),
+      element("circle", {cx: `${at(1)}%`, cy: 48, r: 7, class: "pg-svg-high"}),
       element("line", {x1: `${x}%`, x2: `${x}%`, y1: 26, y2: 48, class: "pg-svg-given"}),
       element("text", {x: `${x}%`, y: 18, "text-anchor": x < 25 ? "start" : x > 75 ? "end" : "middle", class: "pg-svg-given-text"}, shortened(inputs.value.value)),
       ...label(0, [n.toward_zero.value, n.toward_zero.code], end(0)),
@@ -97,8 +98,8 @@
     const n = result.neighbours;
     if (!n) return element("p", {class: "pg-about"}, "Nothing is random here: there are no two neighbours.");
     const table = element("table", {class: "pg-table"},
-      element("tr", {}, element("th", {}, "variant"), element("th", {}, `P(${n.toward_zero.value})`),
-        element("th", {}, `P(${n.away_from_zero.value})`), element("th", {}, "")));
+      element("tr", {}, element("th", {}, "variant"), element("th", {class: "pg-th-low"}, `P(${n.toward_zero.value})`),
+        element("th", {class: "pg-th-high"}, `P(${n.away_from_zero.value})`), element("th", {}, "")));
     for (const s of result.stochastic) {
       const away = Number(s.p_away_from_zero) * 100;
       const bar = element("span", {class: "pg-bar", title: s.words_away_from_zero === null ? "unlimited random bits" :
@@ -121,7 +122,7 @@
         element("th", {scope: "row"}, element("a", {href: hashOf(value, format.name, bits)}, format.name)),
         element("td", {class: "pg-number"}, String(format.bits)),
         element("td", {class: "pg-number"}, nearest.value),
-        element("td", {class: "pg-number"}, relativeError(nearest.value, result.float64)),
+        element("td", {class: "pg-number"}, relativeError(result)),
         element("td", {class: "pg-number"}, result.neighbours ? result.neighbours.gap : ""),
         element("td", {class: "pg-code"}, nearest.code),
         element("td", {}, bitsOf(nearest, format)));
