@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <limits>
 #include <vector>
@@ -14,6 +15,8 @@
 #include "numsim/random/distributions.h"
 #include "numsim/rounding/encode.h"
 #include "tests/support/error_of.h"
+#include "tests/support/every_backend.h"
+#include "tests/support/quantized_codes.h"
 
 namespace numsim {
 namespace {
@@ -144,6 +147,85 @@ TEST(FourOverSix, TilesAndTransposedBlocks) {
       ASSERT_TRUE(four || matrix.Scales()[g] == maker(maxima[g]).scale);
       const double chosen = errors[four ? 1 : 0][g], other = errors[four ? 0 : 1][g];
       ASSERT_LE(chosen, other * (1 + 1e-5)) << layout << " " << g;
+    }
+  }
+}
+
+// The sum of the errors of the elements of group `g` under a scale, in the order of the header.
+float SumOfErrors(const std::vector<float>& x,
+                  MatrixShape shape,
+                  const ScaleLayout& layout,
+                  size_t g,
+                  const Scale& scale,
+                  float tensor,
+                  float most,
+                  bool squares) {
+  const FormatSpec e2m1 = ParseFormat("e2m1fn").spec;
+  const float share = RoundedToE4m3(scale.scale / tensor);
+  std::vector<float> sums;
+  size_t last_row = shape.rows, width = 0;
+  for (size_t i = 0; i < x.size(); ++i) {
+    const size_t r = i / shape.cols, c = i % shape.cols;
+    if (layout.Index(r, c, shape.cols) != g) continue;
+    if (r != last_row) sums.push_back(0);
+    last_row = r;
+    width += sums.size() == 1 ? 1 : 0;
+    if (!std::isfinite(x[i])) continue;
+    const uint32_t code = Encode(e2m1, x[i] * scale.inv_scale, {}, Overflow::kSaturate);
+    const float difference = Decode(e2m1, code) * share * most / (6 * 256.0f) - x[i];
+    sums.back() += squares ? difference * difference : std::fabs(difference);
+  }
+  const bool halves = width > 1 && std::has_single_bit(sums.size());
+  while (halves && sums.size() > 1) {
+    const size_t half = sums.size() / 2;
+    for (size_t r = 0; r < half; ++r) sums[r] += sums[r + half];
+    sums.resize(half);
+  }
+  float sum = 0;
+  for (const float of_row : sums) sum += of_row;
+  return sum;
+}
+
+// Groups narrower and wider than a vector and than a piece of work, with infinities and NaN.
+TEST(FourOverSix, EachGroupHasTheSmallerSumOnEveryBackend) {
+  for (const MatrixShape shape : {MatrixShape{5, 70}, MatrixShape{2, 1100}, MatrixShape{33, 19}}) {
+    std::vector<float> x(shape.Elements());
+    FillNormal({.seed = 9, .stream = 6}, 0, x);
+    for (size_t i = 0; i < x.size(); i += 5) x[i] *= std::exp2(static_cast<float>(i % 20) - 10);
+    x[3] = std::numeric_limits<float>::infinity();
+    x[17] = -x[3];
+    x[x.size() - 2] = std::numeric_limits<float>::quiet_NaN();
+    for (const char* layout : {"block:16",
+                               "block:5",
+                               "block:1050",
+                               "tile:16x16",
+                               "tile:3x7",
+                               "tile:16x1",
+                               "tile:4x18",
+                               "row",
+                               "column",
+                               "tensor"}) {
+      for (const bool squares : {false, true}) {
+        const ScaleRule rule = squares ? ScaleRule::kFourOverSixMse : ScaleRule::kFourOverSixMae;
+        const QuantizeOptions options = Options(layout, rule);
+        std::vector<float> expected(options.layout.Count(shape.rows, shape.cols));
+        Absmax(HostMatrix(std::span<const float>(x), shape), options.layout, std::span(expected));
+        const float most = *std::ranges::max_element(expected);
+        const ScaleFactory maker = ScaleFactory(options.format, rule).ForTensor(most);
+        for (size_t g = 0; g < expected.size(); ++g) {
+          const Scale six = maker(expected[g]), four = maker.MapToFour(expected[g]);
+          const auto sum = [&](const Scale& scale) {
+            return SumOfErrors(
+                x, shape, options.layout, g, scale, maker.TensorScale(), most, squares);
+          };
+          expected[g] = sum(four) < sum(six) ? four.scale : six.scale;
+        }
+        WithEachBackend([&] {
+          SetThreadCount(3);
+          const QuantizedMatrix matrix = Quantize(HostMatrix(std::span(x), shape), options);
+          ASSERT_EQ(ScalesOf(matrix), expected) << layout << " " << shape.cols;
+        });
+      }
     }
   }
 }

@@ -5,8 +5,10 @@
 #include <cmath>
 
 #include "numsim/base/parallel.h"
+#include "numsim/cast/shared/cast_serial.h"
 #include "numsim/formats/decode.h"
 #include "numsim/formats/named_formats.h"
+#include "numsim/quantize/internal/joined_rows.h"
 #include "numsim/random/streams.h"
 #include "numsim/rounding/encode.h"
 
@@ -55,13 +57,18 @@ class Corrector {
       return r * rows.next_scale + i / rows.block * rows.scale_step;
     };
     double squares = 0, products = 0;
-    for (size_t i = begin; i < end; ++i) {
-      const float x = in[r * rows.next + i * rows.step];
-      if (!std::isfinite(x)) continue;
-      const float y = x * inv_scales[scale_of(i)];
-      const float q = Decode(kE2M1fn, EncodeF32(plan_, std::bit_cast<uint32_t>(y), 0));
-      squares += static_cast<double>(y) * static_cast<double>(y);
-      products += static_cast<double>(y) * static_cast<double>(q);
+    for (size_t first = begin; first < end; first += kPiece) {
+      const size_t n = std::min(kPiece, end - first);
+      float scaled[kPiece], values[kPiece];
+      for (size_t i = 0; i < n; ++i) {
+        const float x = in[r * rows.next + (first + i) * rows.step];
+        scaled[i] = std::isfinite(x) ? x * inv_scales[scale_of(first + i)] : 0;
+      }
+      FakeQuantizeSerial(plan_, scaled, n, values, {});
+      for (size_t i = 0; i < n; ++i) {
+        squares += static_cast<double>(scaled[i]) * static_cast<double>(scaled[i]);
+        products += static_cast<double>(scaled[i]) * static_cast<double>(values[i]);
+      }
     }
     const double correction = products == 0 ? 1 : squares / products;
     for (size_t i = begin; i < end; i += rows.block) {
