@@ -7,6 +7,8 @@ set(numsim_wheel_libraries $ENV{NUMSIM_WHEEL_LIBRARIES})
 if(NOT numsim_wheel_arch STREQUAL CMAKE_HOST_SYSTEM_PROCESSOR)
   set(CMAKE_SYSTEM_NAME Linux)
   set(CMAKE_SYSTEM_PROCESSOR ${numsim_wheel_arch})
+  # Headers alone, which Debian has in a folder of this machine's architecture.
+  set(tomlplusplus_DIR /usr/lib/${CMAKE_HOST_SYSTEM_PROCESSOR}-linux-gnu/cmake/tomlplusplus)
 endif()
 list(PREPEND CMAKE_PREFIX_PATH ${numsim_wheel_libraries})
 foreach(package IN ITEMS OPENSSL ZLIB)

@@ -45,7 +45,7 @@ extern "C" {
 
 // Returns the NUMSIM_ABI_VERSION of the loaded library.
 NUMSIM_API int numsim_abi_version(void) NUMSIM_NOEXCEPT;
-// Return the version of the library as text ("0.1.0") and as 10000 * major + 100 * minor + patch.
+// Return the version of the library as text ("0.2.0") and as 10000 * major + 100 * minor + patch.
 NUMSIM_API const char* numsim_version(void) NUMSIM_NOEXCEPT;
 NUMSIM_API int numsim_version_number(void) NUMSIM_NOEXCEPT;
 
