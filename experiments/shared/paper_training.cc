@@ -10,6 +10,7 @@
 
 #include "experiments/runner/model_size.h"
 #include "numsim/base/error.h"
+#include "numsim/base/nearest_name.h"
 #include "numsim/linear/linear_recipe.h"
 
 namespace numsim::experiments {
@@ -191,6 +192,8 @@ Value Hardware(const TrainConfig&) { return "simulated by numsim"; }
 
 // ---- the list
 
+constexpr std::string_view kNames[] = {"SwitchBack", "Fishman", "NVFP4"};  // of Paper, in its order
+
 struct Stated {
   const char* values;  // several are separated by "; "; empty: the paper says nothing
   const char* source;
@@ -201,54 +204,87 @@ struct ListedSetting {
   const char* name;
   Value (*value)(const TrainConfig&);
   Stated switchback, fishman;
+  Stated nvfp4 = {"", ""};
 };
 
 constexpr const char* kAsLlama2 = "section 6.1: as Llama 2";
+constexpr const char* kNano2 =
+    "Nemotron Nano 2, 12B base, whose shape and settings the paper takes";
 constexpr const char* kOpenClip = "ViT-H/14 of OpenCLIP, which section 2.2.2 trains";
 
 constexpr ListedSetting kList[] = {
-    {"model", ModelName, {"clip", "section 2.2.2"}, {"llama", "section 6.1"}},
+    {"model",
+     ModelName,
+     {"clip", "section 2.2.2"},
+     {"llama", "section 6.1"},
+     {"hybrid of Mamba 2 and attention", "abstract"}},
     {"parameters",
      Parameters,
      {"1 B", "section 1: ViT-Huge, with the text tower"},
-     {"6.7 B", "section 6.1: Llama 2, 7B"}},
-    {"parameters without embeddings", BlockParameters, {"930 M", kOpenClip}, {"6.5 B", kAsLlama2}},
-    {"depth (image + text)", Depth, {"32 + 24", kOpenClip}, {"32", kAsLlama2}},
-    {"width (image + text)", Width, {"1280 + 1024", kOpenClip}, {"4096", kAsLlama2}},
+     {"6.7 B", "section 6.1: Llama 2, 7B"},
+     {"12 B", "abstract"}},
+    {"parameters without embeddings",
+     BlockParameters,
+     {"930 M", kOpenClip},
+     {"6.5 B", kAsLlama2},
+     {"11 B", kNano2}},
+    {"depth (image + text)", Depth, {"32 + 24", kOpenClip}, {"32", kAsLlama2}, {"62", kNano2}},
+    {"width (image + text)",
+     Width,
+     {"1280 + 1024", kOpenClip},
+     {"4096", kAsLlama2},
+     {"5120", kNano2}},
     {"batch",
      Batch,
      {"16384", "section 2.2.2"},
-     {"1024", "4 M tokens of Llama 2, over the context"}},
+     {"1024", "4 M tokens of Llama 2, over the context"},
+     {"736", kNano2}},
     {"tokens per step (of images: patches)",
      Step,
      {"4.2 M", "section 2.2.2 and appendix D.3: 16,384 images of 256 patches"},
-     {"4.2 M", "section 6.1: as Llama 2, 4 M"}},
+     {"4.2 M", "section 6.1: as Llama 2, 4 M"},
+     {"6 M", "736 sequences of 8192"}},
     {"steps",
      Steps,
      {"20 k", "section 2.2.2"},
-     {"0.48 M", "section 6.1: 2 trillion tokens at those of a step"}},
+     {"0.48 M", "section 6.1: 2 trillion tokens at those of a step"},
+     {"1.7 M", "10 trillion tokens at those of a step"}},
     {"tokens in all",
      Tokens,
      {"84 B", "20,000 steps; section 2.2.2 says 380 million images"},
-     {"2 T", "section 6.1"}},
-    {"context", Context, {"", ""}, {"4096", kAsLlama2}},
+     {"2 T", "section 6.1"},
+     {"10 T", "abstract"}},
+    {"context", Context, {"", ""}, {"4096", kAsLlama2}, {"8192", kNano2}},
     {"image / patch", Image, {"224 / 14", "appendix D.3"}, {"", ""}},
-    {"vocabulary", Vocabulary, {"49408", "CLIP's tokens"}, {"32000", kAsLlama2}},
-    {"data", Data, {"LAION-2B", "section 2.2.2"}, {"Red Pajama", "section 6.1"}},
+    {"vocabulary",
+     Vocabulary,
+     {"49408", "CLIP's tokens"},
+     {"32000", kAsLlama2},
+     {"131072", kNano2}},
+    {"data",
+     Data,
+     {"LAION-2B", "section 2.2.2"},
+     {"Red Pajama", "section 6.1"},
+     {"that of Nemotron Nano 2", kNano2}},
     {"schedule",
      ScheduleText,
      {"cosine to 0", "section 2.2.2"},
-     {"cosine to 0.1", "section 6.1: as Llama 2"}},
+     {"cosine to 0.1", "section 6.1: as Llama 2"},
+     {"constant, then a decay to 0.01", kNano2}},
     {"warm-up, share of the steps",
      WarmUp,
      {"25 %", "section 2.2.2: 5000 of 20,000"},
      {"0.42 %", "section 6.1: as Llama 2, 2000 of 480,000"}},
-    {"peak learning rate", Rate, {"0.002", "section 2.2.2"}, {"0.0003", kAsLlama2}},
+    {"peak learning rate",
+     Rate,
+     {"0.002", "section 2.2.2"},
+     {"0.0003", kAsLlama2},
+     {"0.00045", kNano2}},
     {"optimiser", OptimizerName, {"stable-adamw", "sections 2.2.2 and 3.5"}, {"adamw", kAsLlama2}},
     {"epsilon", Epsilon, {"1e-06", "appendix F.2"}, {"1e-05", kAsLlama2}},
-    {"betas", Betas, {"0.9, 0.99", "section 3.5"}, {"0.9, 0.95", kAsLlama2}},
+    {"betas", Betas, {"0.9, 0.99", "section 3.5"}, {"0.9, 0.95", kAsLlama2}, {"0.9, 0.95", kNano2}},
     {"clipping of gradients", Clipping, {"none", "section 3.2"}, {"1", kAsLlama2}},
-    {"weight decay", Decay, {"0.2", "section 2.2.2"}, {"0.1", kAsLlama2}},
+    {"weight decay", Decay, {"0.2", "section 2.2.2"}, {"0.1", kAsLlama2}, {"0.1", kNano2}},
     {"patch dropout", PatchDropout, {"0.5", "section 2.2.2"}, {"", ""}},
     {"products of 16 or 32 bits",
      HighPrecisionProducts,
@@ -275,7 +311,8 @@ constexpr ListedSetting kList[] = {
     {kHardwareSetting,
      Hardware,
      {"A100; fp8 is simulated", "section 2.2.1"},
-     {"256 Gaudi2", "section 6.1"}},
+     {"256 Gaudi2", "section 6.1"},
+     {"Blackwell GPUs", "abstract"}},
 };
 
 // A setting of one figure or section that differs from the paper's as a whole.
@@ -344,6 +381,7 @@ constexpr double kPatches = 20000.0 * 16384 * 256;  // SwitchBack, section 2.2.2
 constexpr PaperSize kSizes[] = {
     {Paper::kSwitchBack, "", 1e9, kPatches},
     {Paper::kSwitchBack, "Figure 2", 430e6, kPatches},
+    {Paper::kNvfp4, "", 12e9, 10e12},
     {Paper::kFishman, "", 6.7e9, 2e12},
     {Paper::kFishman, "Figure 5", 100e6, 2e12},
 };
@@ -355,7 +393,15 @@ Stated StatedBy(const PaperTraining& training, const ListedSetting& setting) {
       return row.stated;
     }
   }
-  return training.paper == Paper::kSwitchBack ? setting.switchback : setting.fishman;
+  switch (training.paper) {
+    case Paper::kSwitchBack:
+      return setting.switchback;
+    case Paper::kFishman:
+      return setting.fishman;
+    case Paper::kNvfp4:
+      break;
+  }
+  return setting.nvfp4;
 }
 
 std::set<std::string> SetOf(std::string_view values) {
@@ -397,6 +443,14 @@ class Values {
 };
 
 }  // namespace
+
+std::string_view ToString(Paper paper) { return kNames[static_cast<size_t>(paper)]; }
+
+Paper ParsePaper(std::string_view text) {
+  const auto found = std::ranges::find(kNames, text);
+  if (found != std::end(kNames)) return static_cast<Paper>(found - std::begin(kNames));
+  throw NotOneOf("the paper", std::string(text), fmt::format("{}", fmt::join(kNames, ", ")));
+}
 
 std::vector<std::string> FiguresOf(Paper paper) {
   std::vector<std::string> figures;

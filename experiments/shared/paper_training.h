@@ -13,7 +13,10 @@
 
 namespace numsim::experiments {
 
-enum class Paper : uint8_t { kSwitchBack, kFishman };  // keys of docs/references.md
+enum class Paper : uint8_t { kSwitchBack, kFishman, kNvfp4 };  // keys of docs/references.md
+// Returns the key of a paper: "SwitchBack". ParsePaper throws Error that lists them for any other text.
+std::string_view ToString(Paper paper);
+Paper ParsePaper(std::string_view text);
 
 // A training of a paper.
 struct PaperTraining {

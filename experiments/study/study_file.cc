@@ -22,11 +22,36 @@ namespace {
 
 // ---- options and axes
 
+std::string_view NameOfKey(std::string_view assignment) {
+  return assignment.substr(0, assignment.find('='));
+}
+
+// Returns the assignments of the keys that a recipe of `numsim train` sets, and then `keys`, which replace
+// those of the recipe.
+Keys WithRecipe(const Node& node, const std::string& recipe, const Keys& keys) {
+  if (recipe.empty()) return keys;
+  TrainConfig config;
+  try {
+    ApplyTrainRecipe(recipe, config);
+  } catch (const Error& error) {
+    throw node.About("recipe", error.what());
+  }
+  std::map<std::string, std::string> before;
+  for (const ConfigKey& key : ConfigKeys({})) before[key.name] = key.value;
+  Keys all;
+  for (const ConfigKey& key : ConfigKeys(config)) {
+    const bool replaced = std::ranges::count(keys, key.name, NameOfKey) > 0;
+    if (!replaced && before[key.name] != key.value) all.push_back(key.name + "=" + key.value);
+  }
+  all.insert(all.end(), keys.begin(), keys.end());
+  return all;
+}
+
 std::vector<Choice> ReadChoices(Node& node) {
   std::vector<Choice> choices;
   for (Node& table : node.Tables("choices")) {
     choices.push_back({.name = table.Text("name"),
-                       .keys = table.Texts("keys"),
+                       .keys = WithRecipe(table, table.Text("recipe", ""), table.Texts("keys")),
                        .meaning = table.Text("meaning", ""),
                        .alone = table.Flag("alone", false),
                        .hidden = table.Flag("hidden", false)});
@@ -151,10 +176,12 @@ std::optional<PaperTraining> ReadPaper(Node& root) {
     if (!figure.empty()) throw root.About("figure", "is of a paper, and there is no key paper");
     return std::nullopt;
   }
-  if (paper != "SwitchBack" && paper != "Fishman") {
-    throw root.About("paper", NotOneOf("the paper", paper, "SwitchBack, Fishman").what());
+  PaperTraining training{.figure = figure};
+  try {
+    training.paper = ParsePaper(paper);
+  } catch (const Error& error) {
+    throw root.About("paper", error.what());
   }
-  const PaperTraining training{paper == "Fishman" ? Paper::kFishman : Paper::kSwitchBack, figure};
   const std::vector<std::string> figures = FiguresOf(training.paper);
   if (!figure.empty() && std::ranges::count(figures, figure) == 0) {
     const std::string names = fmt::format("{}", fmt::join(figures, ", "));

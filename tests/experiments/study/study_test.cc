@@ -217,6 +217,26 @@ TEST(StudyOptions, OfAnAxisMayHaveTheNameOfACommonSetting) {
   }
 }
 
+TEST(StudyChoices, OfARecipeSetItsKeysAndThenTheirOwn) {
+  const auto with = [](const std::string& recipe) {
+    return ReadStudy(Changed(kMadeUp,
+                             "name = \"sgd\", keys = [\"optimizer.kind=sgd\"]",
+                             "name = \"sgd\", recipe = \"" + recipe +
+                                 "\", keys = [\"linear.gradient_rounding=rne\"]"),
+                     "made-up.toml",
+                     {});
+  };
+  const Study study = with("nvidia-nvfp4");
+  const TrainConfig config = ConfigOf(study, With({}), {"sgd", "none"}, 0);
+  EXPECT_EQ(config.linear.all.format, "nvfp4");
+  EXPECT_EQ(config.linear.all.hadamard, "weight-gradient");
+  EXPECT_EQ(config.linear.all.gradient_rounding, Rounding());
+  EXPECT_TRUE(config.linear.first_last_high);
+  EXPECT_EQ(ConfigOf(study, With({}), {"adamw", "none"}, 0).linear.all.format, "");
+  EXPECT_THAT(ErrorOf([&] { with("nvidia-nvfp"); }),
+              AllOf(HasSubstr("made-up.toml:"), HasSubstr("recipe"), HasSubstr("nvidia-nvfp4")));
+}
+
 TEST(StudyOptions, HaveTheHelpOfTheFile) {
   const std::string file = kMadeUp + std::string("[help]\nsteps = \"how long\"\n");
   const Experiment experiment = MakeExperiment(ReadStudy(file, "made-up.toml", {}));
