@@ -2,6 +2,8 @@
 #include <utility>
 
 #include "experiments/feature_statistics/feature_statistics.h"
+#include "experiments/fp4_errors/fp4_errors.h"
+#include "experiments/fp4_training/fp4_training.h"
 #include "experiments/fp8_interventions/fp8_interventions.h"
 #include "experiments/fp8_outliers/fp8_outliers.h"
 #include "experiments/linear_error/linear_error.h"
@@ -50,6 +52,8 @@ const std::vector<Experiment>& AllExperiments() {
       Fp8Outliers(),
       SwigluAlignment(),
       NoiseFloor(),
+      Fp4Errors(),
+      Fp4Training(),
   });
   return all;
 }

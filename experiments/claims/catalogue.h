@@ -21,6 +21,8 @@ struct PaperItem {
 std::span<const PaperItem> SwitchBackItems();
 std::span<const PaperItem> FishmanItems();
 std::span<const PaperItem> Seed003Items();
+// Returns those of the papers on 4-bit training: abstracts, and parts of a method that claims are about.
+std::span<const PaperItem> Fp4Items();
 
 // Returns the items of all papers.
 const std::vector<PaperItem>& PaperItems();

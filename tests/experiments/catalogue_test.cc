@@ -88,7 +88,9 @@ TEST(Catalogue, EachItemHasASourceAndASentenceAndIsListedOnce) {
         AnyOf(StartsWith("not built: "), StartsWith("out of reach: "), StartsWith("no claim: ")));
     EXPECT_THAT(std::string(item.untested), EndsWith("."));
   }
-  EXPECT_EQ(ids.size(), SwitchBackItems().size() + FishmanItems().size() + Seed003Items().size());
+  EXPECT_EQ(
+      ids.size(),
+      SwitchBackItems().size() + FishmanItems().size() + Seed003Items().size() + Fp4Items().size());
 }
 
 TEST(Catalogue, AnItemSaysWhyItIsUntestedExactlyIfNoClaimIsAboutIt) {

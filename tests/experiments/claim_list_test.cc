@@ -45,7 +45,7 @@ TEST(ClaimList, SelectsAPaperInAnyCaseAndNamesThePapersOtherwise) {
   EXPECT_EQ(ListClaims("fishman").size(), FishmanItems().size());
   EXPECT_EQ(ErrorOf([] { ListClaims("Fishmann"); }),
             "--paper 'Fishmann': did you mean Fishman? expected one of: SwitchBack, Fishman, "
-            "Seed003");
+            "Seed003, NVFP4, FourOverSix, Quartet-II, UFP4, AMD-MXFP4, MXFP4-SR, INT-FP");
 }
 
 // Which of the runs is quoted, by the tables alone.

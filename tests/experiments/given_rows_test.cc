@@ -160,7 +160,7 @@ TEST(GivenRows, OnlyExperimentsWhoseTrialsAreTrainingsTakeThem) {
   EXPECT_EQ(
       takers,
       "moment-formats moments-over-tokens switchback-accuracy fp8-interventions loss-spikes loss-scaling "
-      "fp8-outliers noise-floor ");
+      "fp8-outliers noise-floor fp4-training ");
 }
 
 // Rows of moment-formats that no training made.

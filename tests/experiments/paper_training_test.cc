@@ -132,7 +132,7 @@ TEST(PaperTraining, AFigureHasItsOwnSettings) {
   EXPECT_EQ(value({Paper::kFishman, "Figure 5"}, "epsilon"), "1e-05");
   EXPECT_EQ(value({Paper::kSwitchBack, "Figure 2"}, "depth (image + text)"), "24 + 12");
   EXPECT_EQ(value({Paper::kSwitchBack, "Figure 21"}, "storage between operations"), "fp16");
-  for (const Paper paper : {Paper::kSwitchBack, Paper::kFishman}) {
+  for (const Paper paper : {Paper::kSwitchBack, Paper::kFishman, Paper::kNvfp4}) {
     for (const std::string& figure : FiguresOf(paper)) {
       // Each row of a figure replaces one of the list.
       EXPECT_GE(SettingsOf({paper, figure}).size(), SettingsOf({paper, ""}).size()) << figure;
@@ -170,29 +170,33 @@ bool HasOption(const Experiment& experiment, std::string_view name) {
 struct OptionValue {
   const char* option;
   const char* setting;
-  double switchback, fishman;
+  double switchback, fishman, nvfp4;
 };
 constexpr OptionValue kOptions[] = {
-    {"batch", "batch", 16384, 1024},
-    {"lr", "peak learning rate", 2e-3, 3e-4},
-    {"epsilon", "epsilon", 1e-6, 1e-5},
-    {"weight-decay", "weight decay", 0.2, 0.1},
-    {"clip", "clipping of gradients", 0, 1},
-    {"context", "context", -1, 4096},
-    {"patch-dropout", "patch dropout", 0.5, -1},
+    {"batch", "batch", 16384, 1024, 736},
+    {"lr", "peak learning rate", 2e-3, 3e-4, 4.5e-4},
+    {"epsilon", "epsilon", 1e-6, 1e-5, -1},
+    {"weight-decay", "weight decay", 0.2, 0.1, 0.1},
+    {"clip", "clipping of gradients", 0, 1, -1},
+    {"context", "context", -1, 4096, 8192},
+    {"patch-dropout", "patch dropout", 0.5, -1, -1},
 };
 
 TEST(PaperTraining, EveryStudyAndPresetPrintsAnOptionThatDiffersAndNoneThatIsEqual) {
-  ASSERT_EQ(Trainings().size(), 9u);
+  ASSERT_EQ(Trainings().size(), 10u);
   size_t equal = 0, differ = 0;
   for (const Experiment* const experiment : Trainings()) {
-    const bool switchback = experiment->reproduces.find("[SwitchBack]") != std::string::npos;
+    const auto reproduces = [&](const char* paper) {
+      return experiment->reproduces.find(paper) != std::string::npos;
+    };
     for (const Preset& preset : experiment->presets) {
       SCOPED_TRACE(experiment->name + " " + preset.name);
       const Settings settings = MakeSettings(*experiment, preset.name, 0, 1, {});
       const std::vector<Deviation> deviations = experiment->deviations(settings);
       for (const OptionValue& row : kOptions) {
-        const double paper = switchback ? row.switchback : row.fishman;
+        const double paper = reproduces("[SwitchBack]") ? row.switchback
+                             : reproduces("[NVFP4]")    ? row.nvfp4
+                                                        : row.fishman;
         if (paper < 0 || !HasOption(*experiment, row.option)) continue;
         std::vector<double> values;  // an option may list several
         for (const std::string& text : settings.GetList(row.option)) {
