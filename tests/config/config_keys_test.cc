@@ -70,10 +70,7 @@ const KeyCase kLinear[] = {
               Rounding{RoundingMode::kStochastic, StochasticVariant::kB, 16};
      },
      {"linear.kind=switchback"}},
-    {"attention.format",
-     "bf16",
-     [](const C& c) { return c.model.attention.format == "bf16"; },
-     {}},
+    {"attention.format", "bf16", [](const C& c) { return c.model.attention.format == "bf16"; }, {}},
     {"attention.gradient_format",
      "e5m2",
      [](const C& c) { return c.model.attention.gradient_format == "e5m2"; },
