@@ -42,7 +42,7 @@ TEST(ElementwiseKernels, GiveTheBitsOfTheHost) {
            },
            [&](const auto& launch, Out y) {
              CopyInto(a, y);
-             ScaleBy(launch, 1.7f, y);
+             ScaleElementsBy(launch, 1.7f, y);
            }},
           {rows,
            cols,

@@ -5,6 +5,7 @@
 #include <string>
 
 #include "numsim/backend/matrix.h"
+#include "numsim/formats/format_table.h"
 #include "numsim/ops/elementwise.h"
 #include "numsim/ops/shared/activation.h"
 #include "numsim/ops/shared/norm.h"
@@ -27,10 +28,7 @@ TEST(RequireHost, OperationsAskForEachOfTheirMatrices) {
   const MatrixSpan<float> here(values, 1, 4), there(values, 1, 4, 4, Elsewhere());
   EXPECT_THROW(Copy<float>(there, here), Error);
   EXPECT_THROW(Copy<float>(here, there), Error);
-  EXPECT_THROW(Upload<float>({values, 4}, there), Error);
-  EXPECT_THROW(Fill<float>(0, there), Error);
   EXPECT_THROW(Add<float>(here, there, here), Error);
-  EXPECT_THROW(ScaleBy<float>(2, there), Error);
   EXPECT_THROW(AddBias<float>(there, here), Error);
   EXPECT_THROW(ColumnSums<float>(here, there), Error);
   EXPECT_THROW(AddScaledBranch<float>(here, here, there, here), Error);
@@ -51,6 +49,28 @@ TEST(RequireHost, OperationsAskForEachOfTheirMatrices) {
   EXPECT_THROW(UnitNormGradient<float>(there, here, one, here), Error);
   EXPECT_EQ(values[0], 1);
   EXPECT_EQ(values[3], 4);
+}
+
+// No kernels at all without CUDA, and none of float64.
+TEST(RequireHost, OperationsRefuseADeviceWithoutKernels) {
+  double values[2] = {1, 2};
+  const MatrixSpan<double> there(values, 1, 2, 2, Elsewhere());
+  EXPECT_EQ(ErrorOf([&] { Fill<double>(0, there); }), "filling has no kernel for a device yet");
+  EXPECT_THROW(ScaleBy<double>(2, there), Error);
+  EXPECT_THROW(Gelu<double>(there, there), Error);
+  EXPECT_THROW(RoundTo<double>(MakeEncodePlan(ParseFormat("bf16").spec), there), Error);
+  if (!NUMSIM_HAVE_CUDA) {
+    float narrow[2] = {1, 2};
+    EXPECT_THROW(Fill<float>(0, MatrixSpan<float>(narrow, 1, 2, 2, Elsewhere())), Error);
+  }
+}
+
+TEST(RequireHost, OperationsNameTwoPlaces) {
+  float values[4] = {1, 2, 3, 4};
+  const MatrixSpan<float> here(values, 1, 4), there(values, 1, 4, 4, Elsewhere());
+  const std::string error = ErrorOf([&] { Gelu<float>(here, there); });
+  EXPECT_NE(error.find("GELU"), std::string::npos) << error;
+  EXPECT_NE(error.find("device"), std::string::npos) << error;
 }
 
 }  // namespace

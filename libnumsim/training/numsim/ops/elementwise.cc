@@ -7,6 +7,7 @@
 #include "numsim/base/require.h"
 #include "numsim/cast/shared/cast_serial.h"
 #include "numsim/cast/shared/round_f64.h"
+#include "numsim/ops/internal/ops_device.h"
 #include "numsim/ops/internal/ops_simd.h"
 #include "numsim/ops/internal/pieces.h"
 
@@ -98,15 +99,21 @@ void RoundRow(
 
 template <typename T>
 void Copy(In<T> x, MatrixSpan<T> y) {
-  CheckPlaces("copying", x, y);
+  const Place place = PlaceOf<T>("copying", x, y);
   CheckShape("Copy", y, x.rows, x.cols);
+  if constexpr (kHasKernels<T>) {
+    if (!place.IsHost()) return cuda::Copy(place, x, y);
+  }
   ForElements([](In<T> a, MatrixSpan<T> b) { CopyPart(a, b); }, x, y);
 }
 
 template <typename T>
 void CopyTransposed(In<T> x, MatrixSpan<T> y) {
-  CheckPlaces("transposing", x, y);
+  const Place place = PlaceOf<T>("transposing", x, y);
   CheckShape("CopyTransposed", y, x.cols, x.rows);
+  if constexpr (kHasKernels<T>) {
+    if (!place.IsHost()) return cuda::CopyTransposed(place, x, y);
+  }
   // A part of x that stays in the cache while it is read down its columns.
   constexpr size_t kRows = 64;
   ForRowRanges(y.rows, y.cols, [&](size_t begin, size_t end) {
@@ -122,8 +129,11 @@ void CopyTransposed(In<T> x, MatrixSpan<T> y) {
 
 template <typename T>
 void Upload(std::span<const float> values, MatrixSpan<T> y) {
-  CheckPlaces("uploading", y);
+  const Place place = PlaceOf<T>("uploading", y);
   RequireSize(values.size(), MatrixShape{y.rows, y.cols}, "Upload", "values");
+  if constexpr (kHasKernels<T>) {
+    if (!place.IsHost()) return CopyMatrix<float>({values.data(), y.rows, y.cols}, y);
+  }
   ForRowRanges(y.rows, y.cols, [&](size_t begin, size_t end) {
     for (size_t r = begin; r < end; ++r) {
       std::copy_n(values.data() + r * y.cols, y.cols, y.Row(r));
@@ -133,28 +143,40 @@ void Upload(std::span<const float> values, MatrixSpan<T> y) {
 
 template <typename T>
 void Fill(std::type_identity_t<T> value, MatrixSpan<T> y) {
-  CheckPlaces("filling", y);
+  const Place place = PlaceOf<T>("filling", y);
+  if constexpr (kHasKernels<T>) {
+    if (!place.IsHost()) return cuda::Fill(place, value, y);
+  }
   ForElements([value](MatrixSpan<T> a) { FillPart(value, a); }, y);
 }
 
 template <typename T>
 void Add(In<T> a, In<T> b, MatrixSpan<T> y) {
-  CheckPlaces("adding", a, b, y);
+  const Place place = PlaceOf<T>("adding", a, b, y);
   CheckShape("Add", b, a.rows, a.cols);
   CheckShape("Add", y, a.rows, a.cols);
+  if constexpr (kHasKernels<T>) {
+    if (!place.IsHost()) return cuda::Add(place, a, b, y);
+  }
   ForElements([](In<T> p, In<T> q, MatrixSpan<T> r) { AddPart(p, q, r); }, a, b, y);
 }
 
 template <typename T>
 void ScaleBy(std::type_identity_t<T> factor, MatrixSpan<T> y) {
-  CheckPlaces("scaling", y);
+  const Place place = PlaceOf<T>("scaling", y);
+  if constexpr (kHasKernels<T>) {
+    if (!place.IsHost()) return cuda::ScaleBy(place, factor, y);
+  }
   ForElements([factor](MatrixSpan<T> a) { ScalePart(factor, a); }, y);
 }
 
 template <typename T>
 void AddBias(In<T> bias, MatrixSpan<T> y) {
-  CheckPlaces("adding a bias", bias, y);
+  const Place place = PlaceOf<T>("adding a bias", bias, y);
   CheckShape("AddBias", bias, 1, y.cols);
+  if constexpr (kHasKernels<T>) {
+    if (!place.IsHost()) return cuda::AddBias(place, bias, y);
+  }
   ForRowRanges(y.rows, y.cols, [&](size_t begin, size_t end) {
     AddBiasPart(bias, y.Rows(begin, end - begin));
   });
@@ -162,8 +184,11 @@ void AddBias(In<T> bias, MatrixSpan<T> y) {
 
 template <typename T>
 void ColumnSums(In<T> x, MatrixSpan<T> sums) {
-  CheckPlaces("adding rows", x, sums);
+  const Place place = PlaceOf<T>("adding rows", x, sums);
   CheckShape("ColumnSums", sums, 1, x.cols);
+  if constexpr (kHasKernels<T>) {
+    if (!place.IsHost()) return cuda::ColumnSums(place, x, sums);
+  }
   SumRowBlocks<T, 1>(x.rows, x.cols, {sums}, [&](size_t begin, size_t end, T* block_sums) {
     AddColumnsPart(x.Rows(begin, end - begin), block_sums);
   });
@@ -171,10 +196,13 @@ void ColumnSums(In<T> x, MatrixSpan<T> sums) {
 
 template <typename T>
 void AddScaledBranch(In<T> x, In<T> branch, In<T> gain, MatrixSpan<T> y) {
-  CheckPlaces("layer-scale", x, branch, gain, y);
+  const Place place = PlaceOf<T>("layer-scale", x, branch, gain, y);
   CheckShape("AddScaledBranch", branch, x.rows, x.cols);
   CheckShape("AddScaledBranch", gain, 1, x.cols);
   CheckShape("AddScaledBranch", y, x.rows, x.cols);
+  if constexpr (kHasKernels<T>) {
+    if (!place.IsHost()) return cuda::AddScaledBranch(place, x, branch, gain, y);
+  }
   ForRowRanges(x.rows, x.cols, [&](size_t begin, size_t end) {
     const size_t n = end - begin;
     AddScaledBranchPart(x.Rows(begin, n), branch.Rows(begin, n), gain, y.Rows(begin, n));
@@ -184,11 +212,17 @@ void AddScaledBranch(In<T> x, In<T> branch, In<T> gain, MatrixSpan<T> y) {
 template <typename T>
 void AddScaledBranchGradient(
     In<T> g, In<T> branch, In<T> gain, MatrixSpan<T> branch_gradient, MatrixSpan<T> gain_gradient) {
-  CheckPlaces("the gradient of layer-scale", g, branch, gain, branch_gradient, gain_gradient);
+  const Place place =
+      PlaceOf<T>("the gradient of layer-scale", g, branch, gain, branch_gradient, gain_gradient);
   CheckShape("AddScaledBranchGradient", branch, g.rows, g.cols);
   CheckShape("AddScaledBranchGradient", gain, 1, g.cols);
   CheckShape("AddScaledBranchGradient", branch_gradient, g.rows, g.cols);
   CheckShape("AddScaledBranchGradient", gain_gradient, 1, g.cols);
+  if constexpr (kHasKernels<T>) {
+    if (!place.IsHost()) {
+      return cuda::AddScaledBranchGradient(place, g, branch, gain, branch_gradient, gain_gradient);
+    }
+  }
   SumRowBlocks<T, 1>(g.rows, g.cols, {gain_gradient}, [&](size_t begin, size_t end, T* sums) {
     const size_t n = end - begin;
     AddScaledBranchGradientPart(
@@ -198,7 +232,10 @@ void AddScaledBranchGradient(
 
 template <typename T>
 void RoundTo(const EncodePlan& plan, MatrixSpan<T> x, const ArrayRandom& random) {
-  CheckPlaces("rounding", x);
+  const Place place = PlaceOf<T>("rounding", x);
+  if constexpr (kHasKernels<T>) {
+    if (!place.IsHost()) return FakeQuantize(plan, x, x, random);
+  }
   if (x.Contiguous()) {
     ForRowRanges(x.Elements(), 1, [&](size_t begin, size_t end) {
       RoundRow(plan, begin, random, end - begin, x.data + begin);

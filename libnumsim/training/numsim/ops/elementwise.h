@@ -1,14 +1,16 @@
 // Copies, sums and scalings of matrices.
 //
 // Rules of all operations of this directory: They take views (backend/matrix.h), which say where
-// the data are, and run there. All exist on the host; none exists on a device yet, and a call with
-// data of a device throws Error. The shapes named in a comment are required; other shapes throw
+// the data are, and run there. All exist on the host. In float32 all but MeasureAbsolute,
+// CountBestOfClass, attention, products and temperatures exist on a device too, with the bits of the
+// host and a NaN for a NaN; other calls with data of a device throw Error. Views without data fit any
+// place. The shapes named in a comment are required; other shapes throw
 // Error. Outputs are the last parameters and do not overlap inputs unless stated. Results depend
 // only on the arguments, not on the number of threads or the SIMD target, because the shapes
 // determine the order of every sum. NaN and infinities propagate as in IEEE 754. Operations
-// allocate nothing, except each thread's scratch memory on first use. Each operation exists for
-// float and double (the T of a template is one of these). float64 is for tests and reference runs
-// and is not tuned.
+// allocate nothing, except each thread's scratch memory on first use, and that of a device's context.
+// Each operation exists for float and double (the T of a template is one of these). float64 is for
+// tests and reference runs and is not tuned.
 #pragma once
 
 #include <cstddef>

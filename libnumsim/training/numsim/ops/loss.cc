@@ -7,6 +7,7 @@
 
 #include "numsim/base/elementary.h"
 #include "numsim/base/require.h"
+#include "numsim/ops/internal/ops_device.h"
 #include "numsim/ops/internal/ops_simd.h"
 #include "numsim/ops/internal/row_loops.h"
 
@@ -98,9 +99,12 @@ T* RowOrNone(MatrixSpan<T> x, size_t row) {
 template <typename T>
 LossSum CrossEntropy(In<T> logits, IndexRef targets, double factor, MatrixSpan<T> gradient) {
   constexpr const char* kName = "cross entropy";
-  CheckPlaces(kName, logits, targets, gradient);
+  const Place place = PlaceOf<T>(kName, logits, targets, gradient);
   CheckShape(kName, targets, logits.rows, 1);
   CheckGradient<T>(kName, logits, gradient);
+  if constexpr (kHasKernels<T>) {
+    if (!place.IsHost()) return cuda::CrossEntropy(place, logits, targets, factor, gradient);
+  }
   const size_t counted = CountTargets(targets, logits.cols);
   const T weight = counted == 0 ? T{} : static_cast<T>(factor / static_cast<double>(counted));
   RowLoss* const results = RowResults(logits.rows);
@@ -120,12 +124,15 @@ LossSum CrossEntropy(In<T> logits, IndexRef targets, double factor, MatrixSpan<T
 template <typename T>
 LossSum SquaredError(In<T> y, In<T> target, double factor, MatrixSpan<T> gradient) {
   constexpr const char* kName = "squared error";
-  CheckPlaces(kName, y, target, gradient);
+  const Place place = PlaceOf<T>(kName, y, target, gradient);
   CheckShape(kName, target, y.rows, y.cols);
   CheckGradient<T>(kName, y, gradient);
   NUMSIM_REQUIRE(y.cols != 0, "SquaredError: y is {} x 0, expected columns", y.rows);
   const T weight =
       y.rows == 0 ? T{} : static_cast<T>(2 * factor / static_cast<double>(y.Elements()));
+  if constexpr (kHasKernels<T>) {
+    if (!place.IsHost()) return cuda::SquaredError(place, y, target, weight, gradient);
+  }
   RowLoss* const results = RowResults(y.rows);
   ForRows(y.rows, y.cols, [&](size_t i) {
     T* const row = RowOrNone(gradient, i);

@@ -1,4 +1,5 @@
-// Losses with their gradients. elementwise.h states the rules of all operations.
+// Losses with their gradients. elementwise.h states the rules of all operations. On a device a loss
+// waits for its result.
 #pragma once
 
 #include "numsim/backend/matrix.h"

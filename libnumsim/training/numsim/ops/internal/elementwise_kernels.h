@@ -91,7 +91,7 @@ void AddBy(const Launch& launch, In<float> a, In<float> b, MatrixSpan<float> y) 
   LaunchPieces(launch, y.rows, y.cols, AddRule{a, b, y});
 }
 template <class Launch>
-void ScaleBy(const Launch& launch, float factor, MatrixSpan<float> y) {
+void ScaleElementsBy(const Launch& launch, float factor, MatrixSpan<float> y) {
   LaunchPieces(launch, y.rows, y.cols, ScaleRule{factor, y});
 }
 template <class Launch>

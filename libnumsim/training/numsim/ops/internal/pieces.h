@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 #include <cstddef>
+#include <type_traits>
 #include <vector>
 
 #include "numsim/backend/matrix.h"
@@ -14,6 +15,26 @@ namespace numsim {
 
 // The number of elements that keeps a thread busy for tens of microseconds.
 inline constexpr size_t kThreadElements = size_t{1} << 14;
+
+// True for elements of which kernels of a device exist.
+template <typename T>
+inline constexpr bool kHasKernels = std::is_same_v<T, float>&& NUMSIM_HAVE_CUDA;
+
+// Returns the place of the matrices; those without data fit anywhere. Throws Error if they are at
+// several places, or at a device for which there are no kernels.
+template <typename T, typename... Matrices>
+Place PlaceOf(const char* operation, const Matrices&... matrices) {
+  const Place* place = nullptr;
+  const auto add = [&](const void* data, const Place& of) {
+    if (data == nullptr) return;
+    if (place != nullptr && of != *place) RefusePlaces(operation, *place, of);
+    place = &of;
+  };
+  (add(matrices.data, matrices.place), ...);
+  if (place == nullptr) return {};
+  if constexpr (!kHasKernels<T>) RequireHost(operation, {*place});
+  return *place;
+}
 
 template <typename... Matrices>
 void CheckPlaces(const char* operation, const Matrices&... matrices) {

@@ -4,6 +4,7 @@
 #include <limits>
 
 #include "numsim/base/elementary.h"
+#include "numsim/ops/internal/ops_device.h"
 #include "numsim/ops/internal/ops_simd.h"
 #include "numsim/ops/internal/pieces.h"
 
@@ -80,38 +81,53 @@ void SwigluGradientPart(Input g, Input x, Matrix dx) {
 
 template <typename T>
 void Gelu(In<T> x, MatrixSpan<T> y) {
-  CheckPlaces("GELU", x, y);
+  const Place place = PlaceOf<T>("GELU", x, y);
   CheckShape("Gelu", y, x.rows, x.cols);
+  if constexpr (kHasKernels<T>) {
+    if (!place.IsHost()) return cuda::Gelu(place, x, y);
+  }
   ForElements([](In<T> a, MatrixSpan<T> b) { GeluPart(a, b); }, x, y);
 }
 
 template <typename T>
 void GeluGradient(In<T> g, In<T> x, MatrixSpan<T> dx) {
-  CheckPlaces("the gradient of GELU", g, x, dx);
+  const Place place = PlaceOf<T>("the gradient of GELU", g, x, dx);
   CheckShape("GeluGradient", g, x.rows, x.cols);
   CheckShape("GeluGradient", dx, x.rows, x.cols);
+  if constexpr (kHasKernels<T>) {
+    if (!place.IsHost()) return cuda::GeluGradient(place, g, x, dx);
+  }
   ForElements([](In<T> a, In<T> b, MatrixSpan<T> c) { GeluGradientPart(a, b, c); }, g, x, dx);
 }
 
 template <typename T>
 void Relu(In<T> x, MatrixSpan<T> y) {
-  CheckPlaces("ReLU", x, y);
+  const Place place = PlaceOf<T>("ReLU", x, y);
   CheckShape("Relu", y, x.rows, x.cols);
+  if constexpr (kHasKernels<T>) {
+    if (!place.IsHost()) return cuda::Relu(place, x, y);
+  }
   ForElements([](In<T> a, MatrixSpan<T> b) { ReluPart(a, b); }, x, y);
 }
 
 template <typename T>
 void ReluGradient(In<T> g, In<T> x, MatrixSpan<T> dx) {
-  CheckPlaces("the gradient of ReLU", g, x, dx);
+  const Place place = PlaceOf<T>("the gradient of ReLU", g, x, dx);
   CheckShape("ReluGradient", g, x.rows, x.cols);
   CheckShape("ReluGradient", dx, x.rows, x.cols);
+  if constexpr (kHasKernels<T>) {
+    if (!place.IsHost()) return cuda::ReluGradient(place, g, x, dx);
+  }
   ForElements([](In<T> a, In<T> b, MatrixSpan<T> c) { ReluGradientPart(a, b, c); }, g, x, dx);
 }
 
 template <typename T>
 void Swiglu(In<T> x, MatrixSpan<T> y) {
-  CheckPlaces("SwiGLU", x, y);
+  const Place place = PlaceOf<T>("SwiGLU", x, y);
   CheckShape("Swiglu", x, y.rows, 2 * y.cols);
+  if constexpr (kHasKernels<T>) {
+    if (!place.IsHost()) return cuda::Swiglu(place, x, y);
+  }
   ForRowRanges(y.rows, y.cols, [&](size_t begin, size_t end) {
     SwigluPart(x.Rows(begin, end - begin), y.Rows(begin, end - begin));
   });
@@ -119,9 +135,12 @@ void Swiglu(In<T> x, MatrixSpan<T> y) {
 
 template <typename T>
 void SwigluGradient(In<T> g, In<T> x, MatrixSpan<T> dx) {
-  CheckPlaces("the gradient of SwiGLU", g, x, dx);
+  const Place place = PlaceOf<T>("the gradient of SwiGLU", g, x, dx);
   CheckShape("SwigluGradient", x, g.rows, 2 * g.cols);
   CheckShape("SwigluGradient", dx, g.rows, 2 * g.cols);
+  if constexpr (kHasKernels<T>) {
+    if (!place.IsHost()) return cuda::SwigluGradient(place, g, x, dx);
+  }
   ForRowRanges(g.rows, g.cols, [&](size_t begin, size_t end) {
     const size_t n = end - begin;
     SwigluGradientPart(g.Rows(begin, n), x.Rows(begin, n), dx.Rows(begin, n));

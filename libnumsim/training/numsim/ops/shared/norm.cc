@@ -2,6 +2,7 @@
 
 #include <cmath>
 
+#include "numsim/ops/internal/ops_device.h"
 #include "numsim/ops/internal/ops_simd.h"
 #include "numsim/ops/internal/pieces.h"
 
@@ -143,9 +144,12 @@ void CheckNorm(const char* operation, In<T> x, In<T> gain, const MatrixSpan<T>& 
 
 template <typename T>
 void RmsNorm(In<T> x, In<T> gain, double epsilon, MatrixSpan<T> inverse, MatrixSpan<T> y) {
-  CheckPlaces("RMSNorm", x, gain, inverse, y);
+  const Place place = PlaceOf<T>("RMSNorm", x, gain, inverse, y);
   CheckNorm("RmsNorm", x, gain, inverse);
   CheckShape("RmsNorm", y, x.rows, x.cols);
+  if constexpr (kHasKernels<T>) {
+    if (!place.IsHost()) return cuda::RmsNorm(place, x, gain, epsilon, inverse, y);
+  }
   ForRowRanges(x.rows, x.cols, [&](size_t begin, size_t end) {
     const size_t n = end - begin;
     RmsNormPart(x.Rows(begin, n), gain, epsilon, inverse.Rows(begin, n), y.Rows(begin, n));
@@ -155,11 +159,16 @@ void RmsNorm(In<T> x, In<T> gain, double epsilon, MatrixSpan<T> inverse, MatrixS
 template <typename T>
 void RmsNormGradient(
     In<T> g, In<T> x, In<T> gain, In<T> inverse, MatrixSpan<T> gain_gradient, MatrixSpan<T> dx) {
-  CheckPlaces("the gradient of RMSNorm", g, x, gain, inverse, gain_gradient, dx);
+  const Place place = PlaceOf<T>("the gradient of RMSNorm", g, x, gain, inverse, gain_gradient, dx);
   CheckNorm<const T>("RmsNormGradient", x, gain, inverse);
   CheckShape("RmsNormGradient", g, x.rows, x.cols);
   CheckShape("RmsNormGradient", gain_gradient, 1, gain.cols);
   CheckShape("RmsNormGradient", dx, x.rows, x.cols);
+  if constexpr (kHasKernels<T>) {
+    if (!place.IsHost()) {
+      return cuda::RmsNormGradient(place, g, x, gain, inverse, gain_gradient, dx);
+    }
+  }
   SumRowBlocks<T, 1>(x.rows, x.cols, {gain_gradient}, [&](size_t begin, size_t end, T* sums) {
     const size_t n = end - begin;
     RmsNormGradientPart(
@@ -175,11 +184,14 @@ void LayerNorm(In<T> x,
                MatrixSpan<T> mean,
                MatrixSpan<T> inverse,
                MatrixSpan<T> y) {
-  CheckPlaces("LayerNorm", x, gain, bias, mean, inverse, y);
+  const Place place = PlaceOf<T>("LayerNorm", x, gain, bias, mean, inverse, y);
   CheckNorm("LayerNorm", x, gain, inverse);
   CheckShape("LayerNorm", bias, 1, gain.cols);
   CheckShape("LayerNorm", mean, inverse.rows, inverse.cols);
   CheckShape("LayerNorm", y, x.rows, x.cols);
+  if constexpr (kHasKernels<T>) {
+    if (!place.IsHost()) return cuda::LayerNorm(place, x, gain, bias, epsilon, mean, inverse, y);
+  }
   ForRowRanges(x.rows, x.cols, [&](size_t begin, size_t end) {
     const size_t n = end - begin;
     LayerNormPart(x.Rows(begin, n),
@@ -201,14 +213,20 @@ void LayerNormGradient(In<T> g,
                        MatrixSpan<T> gain_gradient,
                        MatrixSpan<T> bias_gradient,
                        MatrixSpan<T> dx) {
-  CheckPlaces("the gradient of LayerNorm", g, x, gain, mean, inverse, gain_gradient);
-  CheckPlaces("the gradient of LayerNorm", bias_gradient, dx);
+  const Place place = PlaceOf<T>(
+      "the gradient of LayerNorm", g, x, gain, mean, inverse, gain_gradient, bias_gradient, dx);
   CheckNorm<const T>("LayerNormGradient", x, gain, inverse);
   CheckShape("LayerNormGradient", g, x.rows, x.cols);
   CheckShape("LayerNormGradient", mean, inverse.rows, inverse.cols);
   CheckShape("LayerNormGradient", gain_gradient, 1, gain.cols);
   CheckShape("LayerNormGradient", bias_gradient, 1, gain.cols);
   CheckShape("LayerNormGradient", dx, x.rows, x.cols);
+  if constexpr (kHasKernels<T>) {
+    if (!place.IsHost()) {
+      return cuda::LayerNormGradient(
+          place, g, x, gain, mean, inverse, gain_gradient, bias_gradient, dx);
+    }
+  }
   const auto add = [&](size_t begin, size_t end, T* sums) {
     const size_t n = end - begin;
     LayerNormGradientPart(g.Rows(begin, n),
@@ -225,9 +243,12 @@ void LayerNormGradient(In<T> g,
 
 template <typename T>
 void UnitNorm(In<T> x, MatrixSpan<T> inverse, MatrixSpan<T> y) {
-  CheckPlaces("UnitNorm", x, inverse, y);
+  const Place place = PlaceOf<T>("UnitNorm", x, inverse, y);
   CheckShape("UnitNorm", inverse, x.rows, 1);
   CheckShape("UnitNorm", y, x.rows, x.cols);
+  if constexpr (kHasKernels<T>) {
+    if (!place.IsHost()) return cuda::UnitNorm(place, x, inverse, y);
+  }
   ForRowRanges(x.rows, x.cols, [&](size_t begin, size_t end) {
     const size_t n = end - begin;
     UnitNormPart(x.Rows(begin, n), inverse.Rows(begin, n), y.Rows(begin, n));
@@ -236,10 +257,13 @@ void UnitNorm(In<T> x, MatrixSpan<T> inverse, MatrixSpan<T> y) {
 
 template <typename T>
 void UnitNormGradient(In<T> g, In<T> y, In<T> inverse, MatrixSpan<T> dx) {
-  CheckPlaces("the gradient of UnitNorm", g, y, inverse, dx);
+  const Place place = PlaceOf<T>("the gradient of UnitNorm", g, y, inverse, dx);
   CheckShape("UnitNormGradient", inverse, y.rows, 1);
   CheckShape("UnitNormGradient", g, y.rows, y.cols);
   CheckShape("UnitNormGradient", dx, y.rows, y.cols);
+  if constexpr (kHasKernels<T>) {
+    if (!place.IsHost()) return cuda::UnitNormGradient(place, g, y, inverse, dx);
+  }
   ForRowRanges(y.rows, y.cols, [&](size_t begin, size_t end) {
     const size_t n = end - begin;
     UnitNormGradientPart(

@@ -5,6 +5,7 @@
 
 #include "numsim/base/elementary.h"
 #include "numsim/base/require.h"
+#include "numsim/ops/internal/ops_device.h"
 #include "numsim/ops/internal/ops_simd.h"
 #include "numsim/ops/internal/row_loops.h"
 
@@ -63,7 +64,7 @@ size_t TakenRow(IndexRef at, size_t length, size_t b) {
 void CheckTaken(IndexRef at, size_t count, size_t length) {
   if (at.data == nullptr) return;
   CheckIndices(at, count);
-  CheckBelow(at, length);
+  if (at.place.IsHost()) CheckBelow(at, length);
 }
 
 }  // namespace
@@ -71,10 +72,13 @@ void CheckTaken(IndexRef at, size_t count, size_t length) {
 template <typename T>
 void GatherRows(In<T> table, IndexRef ids, MatrixSpan<T> y) {
   constexpr const char* kName = "gathering of rows";
-  CheckPlaces(kName, table, ids, y);
+  const Place place = PlaceOf<T>(kName, table, ids, y);
   CheckShape(kName, y, ids.rows, table.cols);
   CheckIndices(ids, y.rows);
-  CheckBelow(ids, table.rows);
+  if (place.IsHost()) CheckBelow(ids, table.rows);
+  if constexpr (kHasKernels<T>) {
+    if (!place.IsHost()) return cuda::GatherRows(place, table, ids, y);
+  }
   ForRows(y.rows, y.cols, [&](size_t i) {
     CopyRow(table.Row(static_cast<size_t>(ids.data[i])), y.cols, y.Row(i));
   });
@@ -83,10 +87,13 @@ void GatherRows(In<T> table, IndexRef ids, MatrixSpan<T> y) {
 template <typename T>
 void GatherRowsGradient(In<T> g, IndexRef ids, MatrixSpan<T> table_gradient) {
   constexpr const char* kName = "the gradient of a table";
-  CheckPlaces(kName, g, ids, table_gradient);
+  const Place place = PlaceOf<T>(kName, g, ids, table_gradient);
   CheckShape(kName, g, ids.rows, table_gradient.cols);
   CheckIndices(ids, g.rows);
-  CheckBelow(ids, table_gradient.rows);
+  if (place.IsHost()) CheckBelow(ids, table_gradient.rows);
+  if constexpr (kHasKernels<T>) {
+    if (!place.IsHost()) return cuda::GatherRowsGradient(place, g, ids, table_gradient);
+  }
   ForColumns(g.cols, g.rows + table_gradient.rows, [&](size_t begin, size_t count) {
     for (size_t r = 0; r < table_gradient.rows; ++r) {
       std::fill_n(table_gradient.Row(r) + begin, count, T{});
@@ -101,19 +108,25 @@ void GatherRowsGradient(In<T> g, IndexRef ids, MatrixSpan<T> table_gradient) {
 template <typename T>
 void AddPositions(In<T> table, MatrixSpan<T> y) {
   constexpr const char* kName = "positions";
-  CheckPlaces(kName, table, y);
+  const Place place = PlaceOf<T>(kName, table, y);
   CheckShape(kName, y, y.rows, table.cols);
   NUMSIM_CHECK(table.rows != 0 && y.rows % table.rows == 0, "{} of {}", y.rows, table.rows);
+  if constexpr (kHasKernels<T>) {
+    if (!place.IsHost()) return cuda::AddPositions(place, table, y);
+  }
   ForRows(y.rows, y.cols, [&](size_t i) { AddToRow(table.Row(i % table.rows), y.cols, y.Row(i)); });
 }
 
 template <typename T>
 void AddPositionsGradient(In<T> g, MatrixSpan<T> table_gradient) {
   constexpr const char* kName = "the gradient of positions";
-  CheckPlaces(kName, g, table_gradient);
+  const Place place = PlaceOf<T>(kName, g, table_gradient);
   const size_t length = table_gradient.rows;
   CheckShape(kName, g, g.rows, table_gradient.cols);
   NUMSIM_CHECK(length != 0 && g.rows % length == 0, "{} of {}", g.rows, length);
+  if constexpr (kHasKernels<T>) {
+    if (!place.IsHost()) return cuda::AddPositionsGradient(place, g, table_gradient);
+  }
   ForRows(length, g.rows / length * g.cols, [&](size_t t) {
     T* const sum = table_gradient.Row(t);
     std::fill_n(sum, g.cols, T{});
@@ -124,7 +137,7 @@ void AddPositionsGradient(In<T> g, MatrixSpan<T> table_gradient) {
 template <typename T>
 void RotatePositions(In<T> cosines, In<T> sines, size_t head_dim, bool inverse, MatrixSpan<T> x) {
   constexpr const char* kName = "rotary positions";
-  CheckPlaces(kName, cosines, sines, x);
+  const Place place = PlaceOf<T>(kName, cosines, sines, x);
   const size_t length = cosines.rows, half = head_dim / 2;
   NUMSIM_CHECK(half != 0 && head_dim % 2 == 0 && x.cols % head_dim == 0,
                "{} columns in heads of {}",
@@ -133,6 +146,9 @@ void RotatePositions(In<T> cosines, In<T> sines, size_t head_dim, bool inverse, 
   CheckShape(kName, cosines, length, half);
   CheckShape(kName, sines, length, half);
   NUMSIM_CHECK(length != 0 && x.rows % length == 0, "{} of {}", x.rows, length);
+  if constexpr (kHasKernels<T>) {
+    if (!place.IsHost()) return cuda::RotatePositions(place, cosines, sines, head_dim, inverse, x);
+  }
   const T sign = inverse ? T{-1} : T{1};
   ForRowRanges(x.rows, 2 * x.cols, [&](size_t begin, size_t end) {
     if constexpr (std::is_same_v<T, float>) {
@@ -174,7 +190,7 @@ void CutPatches(In<T> images,
                 size_t patch,
                 MatrixSpan<T> patches) {
   constexpr const char* kName = "patches";
-  CheckPlaces(kName, images, patches);
+  const Place place = PlaceOf<T>(kName, images, patches);
   NUMSIM_CHECK(patch != 0 && height % patch == 0 && width % patch == 0,
                "patches of {} of images of {} x {}",
                patch,
@@ -184,6 +200,11 @@ void CutPatches(In<T> images,
   const size_t line = patch * channels;
   CheckShape(kName, images, images.rows, height * width * channels);
   CheckShape(kName, patches, images.rows * per_image, patch * line);
+  if constexpr (kHasKernels<T>) {
+    if (!place.IsHost()) {
+      return cuda::CutPatches(place, images, height, width, channels, patch, patches);
+    }
+  }
   ForRows(patches.rows, patches.cols, [&](size_t row) {
     const size_t p = row % per_image;
     const T* const corner =
@@ -197,10 +218,13 @@ void CutPatches(In<T> images,
 template <typename T>
 void PrependToken(In<T> x, size_t length, In<T> token, MatrixSpan<T> y) {
   constexpr const char* kName = "a token of classes";
-  CheckPlaces(kName, x, token, y);
+  const Place place = PlaceOf<T>(kName, x, token, y);
   NUMSIM_CHECK(length != 0 && x.rows % length == 0, "{} of {}", x.rows, length);
   CheckShape(kName, token, 1, x.cols);
   CheckShape(kName, y, x.rows / length * (length + 1), x.cols);
+  if constexpr (kHasKernels<T>) {
+    if (!place.IsHost()) return cuda::PrependToken(place, x, length, token, y);
+  }
   ForRows(y.rows, y.cols, [&](size_t row) {
     const size_t b = row / (length + 1), t = row % (length + 1);
     CopyRow(t == 0 ? token.data : x.Row(b * length + t - 1), y.cols, y.Row(row));
@@ -210,10 +234,13 @@ void PrependToken(In<T> x, size_t length, In<T> token, MatrixSpan<T> y) {
 template <typename T>
 void PrependTokenGradient(In<T> g, size_t length, MatrixSpan<T> token_gradient, MatrixSpan<T> dx) {
   constexpr const char* kName = "the gradient of a token of classes";
-  CheckPlaces(kName, g, token_gradient, dx);
+  const Place place = PlaceOf<T>(kName, g, token_gradient, dx);
   CheckShape(kName, dx, g.rows / (length + 1) * length, g.cols);
   CheckShape(kName, g, dx.rows / length * (length + 1), dx.cols);
   CheckShape(kName, token_gradient, 1, g.cols);
+  if constexpr (kHasKernels<T>) {
+    if (!place.IsHost()) return cuda::PrependTokenGradient(place, g, length, token_gradient, dx);
+  }
   ForColumns(g.cols, g.rows / (length + 1), [&](size_t begin, size_t count) {
     T* const sum = token_gradient.data + begin;
     std::fill_n(sum, count, T{});
@@ -227,9 +254,12 @@ void PrependTokenGradient(In<T> g, size_t length, MatrixSpan<T> token_gradient, 
 template <typename T>
 void TakeRows(In<T> x, size_t length, IndexRef at, MatrixSpan<T> y) {
   constexpr const char* kName = "taking of rows";
-  CheckPlaces(kName, x, at, y);
+  const Place place = PlaceOf<T>(kName, x, at, y);
   CheckShape(kName, x, y.rows * length, y.cols);
   CheckTaken(at, y.rows, length);
+  if constexpr (kHasKernels<T>) {
+    if (!place.IsHost()) return cuda::TakeRows(place, x, length, at, y);
+  }
   ForRows(
       y.rows, y.cols, [&](size_t b) { CopyRow(x.Row(TakenRow(at, length, b)), y.cols, y.Row(b)); });
 }
@@ -237,9 +267,12 @@ void TakeRows(In<T> x, size_t length, IndexRef at, MatrixSpan<T> y) {
 template <typename T>
 void TakeRowsGradient(In<T> g, size_t length, IndexRef at, MatrixSpan<T> dx) {
   constexpr const char* kName = "the gradient of taken rows";
-  CheckPlaces(kName, g, at, dx);
+  const Place place = PlaceOf<T>(kName, g, at, dx);
   CheckShape(kName, dx, g.rows * length, g.cols);
   CheckTaken(at, g.rows, length);
+  if constexpr (kHasKernels<T>) {
+    if (!place.IsHost()) return cuda::TakeRowsGradient(place, g, length, at, dx);
+  }
   ForRows(dx.rows, dx.cols, [&](size_t row) {
     const size_t b = row / length;
     if (row == TakenRow(at, length, b)) {

@@ -1,6 +1,9 @@
 // Tokens, positions and patches: operations that turn inputs into rows and select rows.
 // elementwise.h states the rules of all operations.
 //
+// Indices on a device are checked by nobody: that of a row out of range makes the row of the result
+// NaN, and the gradient of such a row goes nowhere.
+//
 // The sequences of a batch are stored one after another: row b * length + t is token t of sequence
 // b.
 #pragma once
