@@ -18,6 +18,7 @@ import shutil
 import sys
 import tempfile
 
+import check_built
 import pages
 import prose
 
@@ -99,6 +100,7 @@ TEXTS = [
     ("Of NaN, `a`b and Encode(x).", ["Of NaN, ``a``\\ b and :cpp:func:`Encode`\\ (x).", ""]),
     ("kMax_x * |y|_ in docs/mx.md", ["``kMax_x`` \\* \\|y\\|\\_ in :doc:`docs/mx.md </docs/mx>`", ""]),
     ("x   first\n    more\ny   --flag", ["``x``", "   first more", "``y``", "   ``--flag``", ""]),
+    ("FILE:LINE, e4m3fn@tensor", ["FILE\\:LINE, e4m3fn\\@tensor", ""]),
     ("- one\n  two\n- three", ["- one two", "- three", ""]),
     ("Text\n  code *\nmore", ["Text", "", "::", "", "     code *", "", "more", ""]),
 ]
@@ -117,6 +119,7 @@ def self_test():
             shutil.copy(pages.ROOT / f"{page}.md", copy / f"{page}.md")
         (copy / "site").mkdir()
         shutil.copy(pages.ROOT / "site/navigation.toml", copy / "site")
+        yield from self_test_of_built(copy / "built")
         before = set(problems_of_pages(copy))  # links to files that are not pages
         faults = {
             "docs/nowhere.md": ("# Nowhere\n", "not in site/navigation.toml"),
@@ -131,6 +134,20 @@ def self_test():
         for page, (_, message) in faults.items():
             if not any(problem.startswith(page) and message in problem for problem in found):
                 yield f"not found: {page}: {message}"
+
+
+def self_test_of_built(folder):
+    """Yields the faults of a built site that check_built.py does not find."""
+    folder.mkdir()
+    right = ["b.html", "b.html#there", "#here", "https://a.b"]
+    wrong = ["c.html", "b.html#nowhere", "#nowhere", "mailto:a@b"]
+    page = "".join(f'<a href="{link}">x</a>' for link in right + wrong)
+    page += '<p id="here"></p><script src="//host/x.js"></script>'
+    (folder / "a.html").write_text(page, encoding="utf-8")
+    (folder / "b.html").write_text('<p id="there"></p>', encoding="utf-8")
+    found = [problem.rsplit(" ", 1)[1] for problem in check_built.problems(folder)]
+    if found != [*wrong, "//host/x.js"]:
+        yield f"in a built site: {found}"
 
 
 CHECKS = {

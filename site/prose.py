@@ -19,13 +19,16 @@ WORD = re.compile(
     r"|(?P<page>\bdocs/[\w/-]+\.md\b)"
     r"|(?P<option>(?<![\w-])--[a-z][\w-]*)"
     r"|(?P<call>\b[A-Za-z_][\w:.]*\(\))"
-    r"|(?P<name>(?<![\w\[/.-])(?:[A-Za-z]+::)*(?:[A-Z][a-z0-9]+(?:[A-Z][a-z0-9]*)+|k[A-Z]\w+|[a-z]+_\w*[a-z0-9]|NUMSIM_\w+|[A-Z][a-z]+)\b(?![\w\]/.-]\w))"
+    r"|(?P<name>(?<![\w\[/.-])(?:[A-Za-z]+::)*"
+    r"(?:[A-Z][a-z0-9]+(?:[A-Z][a-z0-9]*)+|k[A-Z]\w+|[a-z]+_\w*[a-z0-9]|NUMSIM_\w+|[A-Z][a-z]+)"
+    r"\b(?![\w\]/.-]\w))"
 )
 
 
 def escape(text):
     """Returns the text so that reStructuredText shows it as it is."""
-    return re.sub(r"([\\*`|]|_(?=\W|$))", r"\\\1", text)
+    # FILE:LINE and format@block would be links.
+    return re.sub(r"([\\*`|]|_(?=\W|$)|(?<=\w)[:@](?=\w))", r"\\\1", text)
 
 
 def literal(code):

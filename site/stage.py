@@ -82,7 +82,7 @@ class Stage:
 
     def file_page(self, place):
         """A page that shows a file, or lists a folder."""
-        lines = [f".. _{self.label(place)}:", "", ":orphan:", "", place, "=" * len(place), ""]
+        lines = [":orphan:", "", f".. _{self.label(place)}:", "", place, "=" * len(place), ""]
         path = ROOT / place
         if path.is_dir():
             for inner in sorted(path.rglob("*")):
