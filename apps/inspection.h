@@ -56,9 +56,9 @@ struct Inspection {
 Inspection Inspect(const Format& format, const std::string& value, int random_bits);
 
 // Returns the lines that `numsim inspect` prints.
-std::string InspectionText(const Inspection& inspection);
+std::string InspectionText(const Inspection& x);
 
 // Returns the same as JSON, in one line. Values are text, as JSON has neither infinities nor NaN.
-std::string InspectionJson(const Inspection& inspection);
+std::string InspectionJson(const Inspection& x);
 
 }  // namespace numsim::apps
