@@ -81,6 +81,14 @@ ROWS = [
     of_memcpy("encode int8 from float64 over memcpy", "encode_f64_rne/int8", "0.5"),
     of_memcpy("encode bf16 from float64 over memcpy", "encode_f64_rne/bf16", "0.5"),
     of_memcpy("encode bnb-e4m3 from float64 over memcpy", "encode_f64_rne/bnb-e4m3", "0.5"),
+    Row(
+        "Hadamard of 16 and NVFP4, stochastic, over memcpy",
+        "quantize_bench",
+        "hadamard:16/rows/nvfp4/sr",
+        "0.5",
+        "1.0",
+        ("memcpy",),
+    ),
     of_naive_pass("`ApplyUpdate` naive over a bare pass", "naive", "1.5"),
     of_naive_pass("`ApplyUpdate` stochastic over a bare pass", "stochastic", "2.5"),
     Row(

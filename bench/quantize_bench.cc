@@ -41,6 +41,21 @@ void BM_Quantize(benchmark::State& state, const QuantizeOptions& options, int th
   Report(state, threads, 5);
 }
 
+// The bytes per element that quantising under scales of 16 elements must move: elements, codes, scales.
+constexpr double kNvfp4Bytes = 4 + 1 + 4.0 / 16;
+
+// Scales and codes of a matrix of float32 that no cache holds. The memory of the result is that of the call
+// before.
+void BM_Nvfp4(benchmark::State& state, const QuantizeOptions& options, int threads) {
+  Prepare(threads);
+  QuantizedMatrix result = Quantize(HostMatrix(std::span(Input()), kShape), options);
+  for (auto _ : state) {
+    QuantizeInto(HostMatrix(std::span(Input()), kShape), options, result);
+    benchmark::ClobberMemory();
+  }
+  Report(state, threads, kNvfp4Bytes);
+}
+
 // A Hadamard transform of 16 elements along rows or columns, and, with options, the quantisation of its
 // result. The input is a matrix of float32 that no cache holds.
 void BM_Hadamard(benchmark::State& state,
@@ -50,6 +65,7 @@ void BM_Hadamard(benchmark::State& state,
   Prepare(threads);
   std::vector<float> transformed(kShape.Elements());
   QuantizedMatrix result;
+  if (options != nullptr) result = Quantize(HostMatrix(std::span(Input()), kShape), *options);
   for (auto _ : state) {
     HadamardTransform(Input(), kShape, 16, RepeatedSigns(0xD7E8), axis, transformed);
     if (options != nullptr) {
@@ -57,7 +73,7 @@ void BM_Hadamard(benchmark::State& state,
     }
     benchmark::ClobberMemory();
   }
-  Report(state, threads, options != nullptr ? 5 : 8);
+  Report(state, threads, options != nullptr ? kNvfp4Bytes : 8);
 }
 
 QuantizeOptions Nvfp4(const char* layout, RoundingMode mode) {
@@ -77,6 +93,14 @@ void RegisterHadamard(int threads) {
     Register(std::string(name) + "/threads:" + std::to_string(threads),
              [=](benchmark::State& state) { BM_Hadamard(state, axis, options, threads); });
   };
+  const auto add_nvfp4 = [=](const char* name, QuantizeOptions options, int random_bits) {
+    options.rounding.random_bits = random_bits;
+    Register(std::string(name) + "/threads:" + std::to_string(threads),
+             [=](benchmark::State& state) { BM_Nvfp4(state, options, threads); });
+  };
+  add_nvfp4("nvfp4", kNearest, 32);
+  add_nvfp4("nvfp4/sr", kRows, 32);
+  add_nvfp4("nvfp4/sr8", kRows, 8);
   add("hadamard:16/rows", HadamardAxis::kRows, nullptr);
   add("hadamard:16/columns", HadamardAxis::kColumns, nullptr);
   add("hadamard:16/rows/nvfp4", HadamardAxis::kRows, &kNearest);
@@ -105,8 +129,14 @@ void RegisterLayout(const std::string& layout_text, int threads) {
 
 int main(int argc, char** argv) {
   return numsim::bench::Main(argc, argv, [](int threads) {
-    for (const char* layout :
-         {"tensor", "row", "column", "block:128", "block:32", "tile:128x128", "tile:128x1"}) {
+    for (const char* layout : {"tensor",
+                               "row",
+                               "column",
+                               "block:128",
+                               "block:32",
+                               "block:16",
+                               "tile:128x128",
+                               "tile:128x1"}) {
       numsim::bench::RegisterLayout(layout, threads);
     }
     numsim::bench::RegisterHadamard(threads);
