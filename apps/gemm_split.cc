@@ -52,7 +52,7 @@ std::optional<SplitK> ParseSplit(const SplitOptions& options,
 }
 
 std::string SplitText(const SplitK& split, size_t inner) {
-  const SplitPart first = PartOf(split, inner, 0);
+  const InnerRange first = PartOf(split, inner, 0);
   std::string text = fmt::format(
       "split             {} parts of {} products, {} with k-tiles of {}; sums {}added in float32\n",
       split.parts,

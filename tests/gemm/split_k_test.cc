@@ -46,7 +46,7 @@ TEST(SplitK, EveryProductIsInItsPart) {
           const SplitK split{.parts = parts, .tile = tile, .partition = partition};
           std::vector<std::optional<size_t>> found(inner);
           for (size_t s = 0; s < parts; ++s) {
-            const SplitPart part = PartOf(split, inner, s);
+            const InnerRange part = PartOf(split, inner, s);
             ASSERT_LE(part.begin, part.end);
             ASSERT_LE(part.end, inner);
             for (size_t k = part.begin; k < part.end; ++k) {

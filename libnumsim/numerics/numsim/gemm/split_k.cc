@@ -72,7 +72,7 @@ size_t CublasLtTile(const FormatSpec& a, const FormatSpec& b) {
   return std::max(a.Bits(), b.Bits()) <= 8 ? 128 : 64;
 }
 
-SplitPart PartOf(const SplitK& split, size_t inner, size_t index) {
+InnerRange PartOf(const SplitK& split, size_t inner, size_t index) {
   CheckSplit(split, inner);
   NUMSIM_REQUIRE(index < split.parts, "split-K: part {} of {}", index, split.parts);
   const size_t length = PartLength(split, inner);
@@ -101,11 +101,11 @@ void Gemm(const GemmOperand& a,
   const EncodePlan partials = MakeEncodePlan(split.partials);
   std::vector<float> total(out.size()), sums(out.size());
   for (size_t i = 0; i < split.parts; ++i) {
-    const SplitPart part = PartOf(split, a.inner, i);
-    SumPart(left, right, {part.begin, part.end}, mode, sums);
+    const InnerRange part = PartOf(split, a.inner, i);
+    SumPart(left, right, part, mode, sums);
     if (split.partials != kFp32) FakeQuantize(partials, sums, sums);
     AddPart(sums, i == 0, total);
-    if (part.begin == part.end) break;  // the others are empty, too, and more zeros change nothing
+    if (part.Size() == 0) break;  // the others are empty, too, and more zeros change nothing
   }
   StoreSums(total, left, right, 0, epilogue, std::bit_cast<float>(NanResult(mode)), out);
 }

@@ -9,6 +9,7 @@
 
 #include "numsim/formats/named_formats.h"
 #include "numsim/gemm/epilogue.h"
+#include "numsim/gemm/inner_range.h"
 
 namespace numsim {
 
@@ -43,14 +44,8 @@ struct SplitK {
 // both formats have at most 8 bits, else 64.
 size_t CublasLtTile(const FormatSpec& a, const FormatSpec& b);
 
-// Products begin to end - 1.
-struct SplitPart {
-  size_t begin = 0;
-  size_t end = 0;
-};
-
 // Returns part 0 <= index < split.parts of `inner` products. Throws Error if `split` is not valid.
-SplitPart PartOf(const SplitK& split, size_t inner, size_t index);
+InnerRange PartOf(const SplitK& split, size_t inner, size_t index);
 
 // Returns how many of the last products are in no part. Throws Error if `split` is not valid.
 size_t ProductsLeftOut(const SplitK& split, size_t inner);

@@ -6,16 +6,9 @@
 #include <vector>
 
 #include "numsim/gemm/gemm.h"
+#include "numsim/gemm/inner_range.h"
 
 namespace numsim {
-
-// A range of the inner dimension.
-struct InnerRange {
-  size_t begin = 0;
-  size_t end = 0;
-
-  size_t Size() const { return end - begin; }
-};
 
 // Returns n stored elements from `at` on as floats: in place if they are stored as floats, else
 // decoded into `buffer`.
