@@ -1,5 +1,6 @@
-// Attention in every kind of recipe against plain loops: products by the reference of linear layers, which
-// rounds and adds exact numbers, and the softmax between them written out here once more.
+// Attention in every kind of recipe against plain loops: products by the reference of linear
+// layers, which rounds and adds exact numbers, and the softmax between them written out here once
+// more.
 #include "numsim/ops/attention_recipe.h"
 
 #include <gtest/gtest.h>
@@ -388,8 +389,8 @@ bool SameRow(const Matrix& a, const Matrix& b, size_t t) {
   return true;
 }
 
-// Without the reference: in no recipe does a value reach a token that does not attend to it. Where tokens
-// share a scale, that of a head, they stay finite.
+// Without the reference: in no recipe does a value reach a token that does not attend to it. Where
+// tokens share a scale, that of a head, they stay finite.
 TEST(AttentionRecipe, NothingReachesEarlierTokens) {
   for (const Precision& precision : kPrecisions) {
     const AttentionRecipe recipe = MakeAttentionRecipe(precision);

@@ -309,6 +309,7 @@ def test_compare_takes_its_directories(in_both, numsim_program, tmp_path):
         (["--set", "stress.input_tail=1"], "stress.input_tail: numsim.torch.train does not do 1"),
         (["--set", "what_if.recipes=e4m3fn tensor"], "what_if.recipes: "),
         (["--set", "storage.activations=bf16"], 'storage.activations: .* expected "fp32"'),
+        (["--set", "attention.format=bf16"], 'attention.format: .* expected "fp32"'),
         (["--set", "loss_scaler.kind=dynamic"], "loss_scaler.kind: "),
         (["--set", "optimizer.moment_tensors=block.*"],
          "optimizer.moment_tensors: 'block.*' matches no parameter"),

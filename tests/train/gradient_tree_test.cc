@@ -1,5 +1,5 @@
-// The tree of gradient_tree.h against a recursion that is written out here, and where a training uses
-// it.
+// The tree of gradient_tree.h against a recursion that is written out here, and where a training
+// uses it.
 #include "numsim/train/internal/gradient_tree.h"
 
 #include <gtest/gtest.h>
@@ -31,7 +31,8 @@ Values TreeSum(const std::vector<Values>& parts, size_t begin, size_t end) {
   return sum;
 }
 
-// Gradients of many magnitudes, of two parameters, so that nearly every order of additions has other bits.
+// Gradients of many magnitudes, of two parameters, so that nearly every order of additions has
+// other bits.
 std::vector<Values> DrawnParts(size_t count, size_t elements) {
   std::vector<Values> parts;
   for (size_t part = 0; part < count; ++part) {

@@ -77,7 +77,7 @@ Trainer::Parts::Parts(const TrainConfig& given, std::shared_ptr<const DataSource
   if (whole.fork.steps == 0) return;
   // The model after the fork has been made, which checks it.
   const Shapes after = ShapesOf(model->parameters());
-  BeginAt(/*forked=*/false);
+  BeginAt(/*side=*/false);
   RequireShapes(ShapesOf(model->parameters()), after);
 }
 

@@ -1,5 +1,5 @@
-// The arithmetic of attention's kernels: its two sums of products, and the softmax of a row. Re-included
-// per target.
+// The arithmetic of attention's kernels: its two sums of products, and the softmax of a row.
+// Re-included per target.
 #if defined(NUMSIM_OPS_ATTENTION_ARITHMETIC_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef NUMSIM_OPS_ATTENTION_ARITHMETIC_INL_H_
 #undef NUMSIM_OPS_ATTENTION_ARITHMETIC_INL_H_
@@ -33,9 +33,9 @@ struct Unfused {
   static HWY_INLINE RowVector Finish(RowVector sum) { return sum; }
 };
 
-// Mode fp32, and the softmax of all others. Sums are of fused multiply-adds, and probabilities powers of 2.
-// A sum may be -0, which becomes +0 when it is complete. So it makes no difference whether products of
-// zeros are left out.
+// Mode fp32, and the softmax of all others. Sums are of fused multiply-adds, and probabilities
+// powers of 2. A sum may be -0, which becomes +0 when it is complete. So it makes no difference
+// whether products of zeros are left out.
 struct Fused {
   static HWY_INLINE RowVector AddProduct(RowVector sum, RowVector a, RowVector b) {
     return FusedMulAdd(a, b, sum);
@@ -53,9 +53,9 @@ HWY_INLINE size_t Seen(const HeadShape& shape, size_t t) {
   return shape.causal ? t + 1 : shape.length;
 }
 
-// Replaces a row of scores by Exp of them, with the largest of Factor * score as the offset. Elements
-// beyond `seen` take no part. Returns the offset plus Log of the sum of the row, or NaN if that sum is
-// not positive and finite; `sum` receives the sum.
+// Replaces a row of scores by Exp of them, with the largest of Factor * score as the offset.
+// Elements beyond `seen` take no part. Returns the offset plus Log of the sum of the row, or NaN if
+// that sum is not positive and finite; `sum` receives the sum.
 template <class Sums>
 float ExpOfScores(const HeadShape& shape, size_t seen, float* row, float* sum) {
   const RowTag d;

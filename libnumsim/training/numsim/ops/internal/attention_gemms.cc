@@ -15,12 +15,12 @@
 namespace numsim {
 namespace {
 
-// Which tokens the rows of a left operand stand for: with a mask, queries have products with the tokens up
-// to them, keys with those from them on.
+// Which tokens the rows of a left operand stand for: with a mask, queries have products with the
+// tokens up to them, keys with those from them on.
 enum class Rows : uint8_t { kQueries, kKeys };
 
-// A matrix of a head in the memory of a thread, and its operands. Each of the two products that a matrix
-// enters makes the operand anew.
+// A matrix of a head in the memory of a thread, and its operands. Each of the two products that a
+// matrix enters makes the operand anew.
 class HeadMatrix {
  public:
   // Gives the matrix the memory for rows x cols elements.
@@ -32,8 +32,9 @@ class HeadMatrix {
   }
   MatrixSpan<float> View() { return values_.View(); }
 
-  // Returns the matrix as an operand whose vectors are its rows, or its columns if `transposed`, until the
-  // next call. Rounds the elements in place where they have no scale. With `fixed`, all share this scale.
+  // Returns the matrix as an operand whose vectors are its rows, or its columns if `transposed`,
+  // until the next call. Rounds the elements in place where they have no scale. With `fixed`, all
+  // share this scale.
   GemmOperand Operand(const AttentionOperand& recipe,
                       bool transposed,
                       const Scale* fixed = nullptr) {
@@ -129,9 +130,9 @@ GemmOperand VectorsOf(GemmOperand operand, size_t begin, size_t count) {
   return operand;
 }
 
-// Computes out = a b, whose inner dimension are the tokens, which are the rows of b. The first rows to see
-// all values of b come first; before others are computed, values that they do not see become zero, if they
-// are not finite.
+// Computes out = a b, where the inner dimension is the tokens, the rows of b. Rows of `out` that see
+// all tokens are computed first. Before the others are, tokens that they do not see become zero, if
+// an element of these is not finite.
 void MultiplyTokens(const AttentionRecipe& recipe,
                     const HeadShape& shape,
                     Rows rows,

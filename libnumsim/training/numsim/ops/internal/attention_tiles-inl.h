@@ -40,8 +40,9 @@ constexpr size_t kTileRows = 4;
 // Vectors of a tile's row: as many as the registers hold.
 constexpr size_t kTileVectors = kVectorLanes == kRowLanes ? 4 : 2;
 
-// Computes kRows x `count` elements of the matmul, where `count` fills kVectors - 1 vectors and some
-// or all of one more. Each element is the sum over ascending k, as Sums (attention_arithmetic-inl.h) adds products.
+// Computes kRows x `count` elements of the matmul, where `count` fills kVectors - 1 vectors and
+// some or all of one more. Each element is the sum over ascending k, as Sums
+// (attention_arithmetic-inl.h) adds products.
 template <class Sums, size_t kRows, size_t kVectors>
 HWY_INLINE void Tile(const LeftFactor& a,
                      const RightFactor& b,
@@ -227,9 +228,10 @@ void Scores(const HeadShape& shape,
   MultiplyStrip<Sums>(left, {y_transposed, width}, inner, Begin::kAtZero, rows, cols, out, width);
 }
 
-// Computes rows [t, t + rows) of x y, where row r of x has elements for the tokens that token r attends
-// to. What it does not attend to is left out of the sum, not multiplied by zero: an infinite value
-// must not reach tokens before it. x is rows of Padded(length), of which the first is that of token t.
+// Computes rows [t, t + rows) of x y, where row r of x has elements for the tokens that token r
+// attends to. What it does not attend to is left out of the sum, not multiplied by zero: an
+// infinite value must not reach tokens before it. x is rows of Padded(length), of which the first
+// is that of token t.
 template <class Sums>
 void MultiplySeen(const HeadShape& shape,
                   const float* x,
@@ -253,8 +255,8 @@ void MultiplySeen(const HeadShape& shape,
   }
 }
 
-// Computes out = x^T y in strips of rows. x is length x length, in rows of Padded(length): row r has
-// elements for the tokens that token r attends to, and the others are left out of the sums.
+// Computes out = x^T y in strips of rows. x is length x length, in rows of Padded(length): row r
+// has elements for the tokens that token r attends to, and the others are left out of the sums.
 template <class Sums>
 void MultiplyTransposed(const HeadShape& shape,
                         const float* x,

@@ -33,12 +33,13 @@ HWY_INLINE RowVector FusedMulAdd(RowVector a, RowVector b, RowVector c) {
 #endif
 }
 
-// Returns 2^x with an error below 1 ulp. The result is 0 below -126, infinity from 128 on, and NaN for
-// NaN.
+// Returns 2^x with an error below 1 ulp. The result is 0 below -126, infinity from 128 on, and NaN
+// for NaN.
 HWY_INLINE RowVector Exp2Row(RowVector x) {
   const RowTag d;
   const hn::RebindToSigned<RowTag> di;
-  // x = k + r. Adding 1.5 * 2^23 rounds to an integer, k, and leaves it in the low bits; r is exact.
+  // x = k + r. Adding 1.5 * 2^23 rounds to an integer, k, and leaves it in the low bits; r is
+  // exact.
   const auto shift = hn::Set(d, 0x1.8p23f);
   const auto shifted = hn::Add(x, shift);
   const auto r = hn::Sub(x, hn::Sub(shifted, shift));

@@ -15,12 +15,12 @@ struct AttentionShape {
 
 // Computes out = softmax(q k^T / sqrt(head_dim)) v for each sequence and head. q, k, v and out are
 // tokens x heads * head_dim, with head h in the columns from h * head_dim; they may be columns of
-// one wider matrix. log_sums (tokens x heads) receives what the gradient needs of each row of scores:
-// log(sum of exp), to base 2 in modes other than fp32:unfused.
+// one wider matrix. log_sums (tokens x heads) receives what the gradient needs of each row of
+// scores: log(sum of exp), to base 2 in modes other than fp32:unfused.
 //
-// In float, the products are those of the recipe; in double, all arithmetic is in double. A value that is
-// not finite reaches those tokens alone that attend to it. With one scale for a head, its absence from the
-// absolute maximum may change the bits of others.
+// In float, the products are those of the recipe; in double, all arithmetic is in double. A value
+// that is not finite reaches those tokens alone that attend to it. With one scale for a head, its
+// absence from the absolute maximum may change the bits of others.
 template <typename T>
 void Attention(const AttentionShape& shape,
                In<T> q,
@@ -29,8 +29,8 @@ void Attention(const AttentionShape& shape,
                MatrixSpan<T> log_sums,
                MatrixSpan<T> out,
                const AttentionRecipe& recipe = {});
-// Writes dq, dk and dv from the gradient g of out. Recomputes the scores. Requires log_sums and out of
-// Attention with the same recipe.
+// Writes dq, dk and dv from the gradient g of out. Recomputes the scores. Requires log_sums and out
+// of Attention with the same recipe.
 template <typename T>
 void AttentionGradient(const AttentionShape& shape,
                        In<T> g,
