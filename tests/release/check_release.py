@@ -119,7 +119,9 @@ class Command(unittest.TestCase):
                 (folder / name / "x/y.txt").write_text("y")
                 os.utime(folder / name / "x/y.txt", (len(name), ord(name[0])))
                 RELEASE.archive(folder / f"{name}.tar.gz", folder / name, "same")
-            self.assertEqual((folder / "a.tar.gz").read_bytes(), (folder / "b.tar.gz").read_bytes())
+            data = (folder / "a.tar.gz").read_bytes()
+            self.assertEqual(data, (folder / "b.tar.gz").read_bytes())
+            self.assertEqual(data[4:8], bytes(4), "the time in the head of gzip")
 
 
 class Packs(unittest.TestCase):
