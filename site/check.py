@@ -100,6 +100,7 @@ TEXTS = [
     ("Of NaN, `a`b and Encode(x).", ["Of NaN, ``a``\\ b and :cpp:func:`Encode`\\ (x).", ""]),
     ("kMax_x * |y|_ in docs/mx.md", ["``kMax_x`` \\* \\|y\\|\\_ in :doc:`docs/mx.md </docs/mx>`", ""]),
     ("x   first\n    more\ny   --flag", ["``x``", "   first more", "``y``", "   ``--flag``", ""]),
+    ("Bits       in\nFloat unit out", ["``Bits``", "   in", "``Float unit``", "   out", ""]),
     ("FILE:LINE, e4m3fn@tensor", ["FILE\\:LINE, e4m3fn\\@tensor", ""]),
     ("- one\n  two\n- three", ["- one two", "- three", ""]),
     ("Text\n  code *\nmore", ["Text", "", "::", "", "     code *", "", "more", ""]),

@@ -91,13 +91,18 @@ def indent_of(line):
 
 def terms(run):
     """Returns [(term, text)] if the lines are a table of terms, else None."""
-    rows = []
+    first = TERM.match(run[0])
+    if not first or BULLET.match(run[0]) or indent_of(run[0]):
+        return None
+    column, rows = first.start("text"), []
     for line in run:
         match = TERM.match(line)
-        if match and indent_of(line) == 0 and not BULLET.match(line):
-            rows.append([match["term"], [match["text"]]])
-        elif rows and indent_of(line) >= 2:
+        if indent_of(line) >= 2 and rows:
             rows[-1][1].append(line.strip())
+        elif line[column - 1 : column] == " " and line[column : column + 1].strip():  # a term may fill its column
+            rows.append([line[:column].strip(), [line[column:]]])
+        elif match and not BULLET.match(line):
+            rows.append([match["term"], [match["text"]]])
         else:
             return None
     return [(term, " ".join(text)) for term, text in rows]

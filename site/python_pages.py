@@ -25,7 +25,8 @@ def item_lines(item, module, known, depth=0):
     if item.kind == "data" and signature:
         options, signature = [f"   :value: {signature.removeprefix(' = ')}"], ""
     lines = [f".. py:{item.kind}:: {name}{signature}", *options, ""]
-    lines += ["   " + line if line else "" for line in prose.rst(item.text, known)]
+    others = known | {item.place.rsplit(".", 1)[1]: None}  # no link to itself
+    lines += ["   " + line if line else "" for line in prose.rst(item.text, others)]
     for member in item.members:
         lines += ["   " + line if line else "" for line in item_lines(member, module, known, depth + 1)]
     return [*lines, ""]

@@ -51,8 +51,8 @@ NUMSIM_API int numsim_version_number(void) NUMSIM_NOEXCEPT;
 
 // The status of a call: NUMSIM_OK or one of NUMSIM_ERROR_*.
 typedef int numsim_status_t;
-enum {  // status of a call
-  NUMSIM_OK = 0,
+enum {
+  NUMSIM_OK = 0,                     // success
   NUMSIM_ERROR_BAD_ARGUMENT = 1,     // null or misaligned pointer, size, count, enumerator
   NUMSIM_ERROR_UNKNOWN_FORMAT = 2,   // neither a name nor a valid custom text
   NUMSIM_ERROR_BAD_FORMAT = 3,       // a numsim_format_t that numsim_format_by_name cannot return
