@@ -13,12 +13,17 @@
 namespace numsim::apps {
 namespace {
 
+// Returns the names of the operations. Those of elementwise operations on P3109's blocks and scaled
+// values are those on values with one word more.
 std::string OperationNames() {
   std::string names;
   for (const OperationInfo& info : OperationTable()) {
+    if (info.name.starts_with("p3109.Scaled")) break;
     names += (names.empty() ? "" : ", ") + std::string(info.name);
   }
-  return names;
+  return names +
+         ", and of each from p3109.Convert to p3109.Clamp also p3109.ScaledConvert and "
+         "p3109.BlockConvert";
 }
 
 // Returns the names and formats of columns; numbered columns ("a[0]" to "a[31]") are listed once,
@@ -56,7 +61,7 @@ void AddOperationOptions(CLI::App* sub, OperationOptions& options) {
                   "Format of the result (default: --format; required for convert and quantize-mx)");
   sub->add_option("--scale-format",
                   named.scale_format,
-                  "Format of the scales of scaled-* operations (default: binary8p1uf); for dot, of "
+                  "Format of scales of scaled-* and p3109.* (default: binary8p1uf); for dot, of "
                   "the block scales, e.g. e8m0fnu (MX) or e4m3fn (NVFP4; default: no scales)");
   sub->add_option("--accumulation-mode,--accumulator",
                   named.accumulation,
@@ -69,7 +74,7 @@ void AddOperationOptions(CLI::App* sub, OperationOptions& options) {
   sub->add_option("--length",
                   named.length,
                   "Elements of a block, or products of dot, up to 4096 (default: 32 for "
-                  "quantize-mx, one block for dot with block scales, else 16)")
+                  "quantize-mx and p3109.*, one block for dot with block scales, else 16)")
       ->check(CLI::Range(1, kMostDotLength));
   sub->add_option("--block",
                   named.block,
@@ -80,6 +85,11 @@ void AddOperationOptions(CLI::App* sub, OperationOptions& options) {
                   named.scale_rule,
                   "Rule of the scales of quantize-mx (default: e8m0): e8m0, e8m0-even, e8m0-ulp, "
                   "e8m0-three-eighths, e8m0-ceil, pow2-floor or pow2-ceil")
+      ->check(NotEmpty());
+  sub->add_option("--scale-rounding",
+                  named.scale_rounding,
+                  "MODE or MODE,OVERFLOW of the scale of p3109.ConvertToBlockMaxAbsFinite, such as "
+                  "rtp,saturate (default: those of the elements)")
       ->check(NotEmpty());
   sub->add_flag("--tensor-scale",
                 named.tensor_scale,
@@ -98,10 +108,12 @@ void AddOperationOptions(CLI::App* sub, OperationOptions& options) {
       "Result of to-* for a value out of range and for NaN: riscv (default; the nearest "
       "end of the range, and the largest integer), arm (the nearest end, and 0) or x86 "
       "(the smallest signed or the largest unsigned integer)");
-  sub->add_option("--profile",
-                  named.profile,
-                  "Convert from fp32 as this implementation does, without flags (convert only; see "
-                  "`numsim oracle profiles`)")
+  sub->add_option(
+         "--profile",
+         named.profile,
+         "Convert from fp32 or float64 as this implementation does, without flags (convert and "
+         "from-f64; see "
+         "`numsim oracle profiles`)")
       ->check(NotEmpty());
 }
 

@@ -2,6 +2,9 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <cstdint>
+#include <optional>
+
 #include "apps/column_text.h"
 #include "apps/operation_options.h"
 #include "apps/oracle_command.h"
@@ -16,6 +19,7 @@ struct KappaOptions {
   OperationOptions operation;
   std::string npy;
   std::string nan = "exact";
+  std::optional<uint64_t> declared;
 };
 
 void PrintPlace(const KappaPlace& at, const char* place, const CaseColumns& columns) {
@@ -58,8 +62,20 @@ void Report(const Operation& operation,
   if (meter.incomparable().Total() == 0) {
     fmt::print("\nkappa {} covers these cases\n", meter.largest());
   } else {
-    fmt::print("\nno kappa covers these cases: some results are not comparable\n");
+    const bool nan = meter.incomparable().nan_on_one_side > 0;
+    fmt::print("\nno kappa covers these cases: some results are not comparable{}\n",
+               meter.incomparable().Total() == meter.incomparable().nan_code ? ""
+               : nan ? "; P3109 declares kappa = NaN"
+                     : "; P3109 declares kappa = infinity");
   }
+}
+
+// Returns the exit code: 1 if the implementation is not as near as it declares.
+int Judgement(const KappaMeter& meter, std::optional<uint64_t> declared) {
+  if (!declared) return 0;
+  const bool holds = meter.largest() <= *declared && meter.incomparable().Total() == 0;
+  fmt::print("the declared kappa {} {}\n", *declared, holds ? "holds" : "does not hold");
+  return holds ? 0 : 1;
 }
 
 int Measure(const KappaOptions& options) {
@@ -72,7 +88,7 @@ int Measure(const KappaOptions& options) {
     TallyNpy(options.npy, columns, false, meter);
   }
   Report(*operation, meter, options.npy.empty() ? "line" : "row", columns);
-  return 0;
+  return Judgement(meter, options.declared);
 }
 
 }  // namespace
@@ -84,6 +100,10 @@ void AddOracleKappaCommand(Program& program, CLI::App* oracle) {
       "Measure the largest error in value steps (P3109's kappa); reads lines like `check`");
   AddOperationOptions(sub, options->operation);
   AddNanOption(sub, options->nan);
+  sub->add_option("--declared",
+                  options->declared,
+                  "The kappa that the implementation declares; exit code 1 if a result is further "
+                  "away or not comparable");
   sub->add_option("--npy", options->npy, "Read a (cases, columns) array instead of text")
       ->check(NotEmpty());
   Example(sub,

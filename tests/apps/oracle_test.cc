@@ -506,6 +506,12 @@ TEST_F(Oracle, KappaOfTheRightProgramIsZeroAndOfTiesAwayOne) {
   const Outcome numbers = Shell(gen + "--fault saturate-480" + kappa);
   EXPECT_EQ(numbers.exit_code, 0) << numbers.err;
   ExpectContains(numbers.out, "no kappa covers these cases");
+  const Outcome held = Shell(gen + "--fault ties-away" + kappa + " --declared 1");
+  EXPECT_EQ(held.exit_code, 0);
+  ExpectContains(held.out, "the declared kappa 1 holds\n");
+  const Outcome missed = Shell(gen + "--fault ties-away" + kappa + " --declared 0");
+  EXPECT_EQ(missed.exit_code, 1);
+  ExpectContains(missed.out, "the declared kappa 0 does not hold\n");
 }
 
 TEST_F(Oracle, PackCanBeCheckedWithoutItsCommand) {

@@ -7,11 +7,12 @@
 
 #include "numsim/arith/shared/exact_elementary.h"
 #include "numsim/base/parallel.h"
+#include "tests/arith/elementary_judge.h"
 
 namespace numsim {
 namespace {
 
-// A function that is not decided aborts the program. Logarithms of negative numbers are NaN.
+// A function that is not decided aborts the program.
 TEST(ElementaryExhaustive, EveryNumberOf16BitsIsDecided) {
   constexpr size_t kOdd = size_t{1} << 15, kExponents = 127 + 149 + 1;
   for (ElementaryFunction function : kElementaryFunctions) {
@@ -30,11 +31,26 @@ TEST(ElementaryExhaustive, EveryNumberOf16BitsIsDecided) {
       finite += finite_here;
       nan += nan_here;
     });
-    const bool logarithm =
-        function == ElementaryFunction::kLog || function == ElementaryFunction::kLog2;
-    EXPECT_EQ(nan.load(), logarithm ? finite.load() : 0) << ToString(function);
-    EXPECT_GT(finite.load(), uint64_t{8'000'000}) << ToString(function);
+    // Logarithms and reciprocal roots have no value below zero, and other functions at large numbers.
+    const bool halves = function == ElementaryFunction::kLog ||
+                        function == ElementaryFunction::kLog2 ||
+                        function == ElementaryFunction::kRsqrt;
+    const bool bounded = function >= ElementaryFunction::kExpMinusOne && !halves;
+    if (!bounded) {
+      EXPECT_EQ(nan.load(), halves ? finite.load() : 0) << ToString(function);
+    }
+    EXPECT_GT(finite.load(), uint64_t{4'000'000}) << ToString(function);
     RecordProperty(std::string(ToString(function)), std::to_string(finite.load()));
+  }
+}
+
+// Every code of bf16 and fp16 against MPFR, for the functions of which elementary_mpfr_test.cc takes
+// every 13th.
+TEST(ElementaryExhaustive, EqualsMpfrOnEveryCodeOf16Bits) {
+  if (!oracle::HasMpfr()) GTEST_SKIP() << "MPFR was not found when this was built";
+  for (const char* format : {"bf16", "fp16"}) {
+    ElementaryJudge judge(format, {format}, oracle::DeterministicSettings());
+    for (ElementaryFunction function : kElementaryFunctions) judge.CheckAll(function);
   }
 }
 

@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include <map>
+
 #include "numsim/arith/shared/exact_elementary.h"
 #include "numsim/formats/format_table.h"
 #include "numsim/rounding/unrounded.h"
@@ -16,25 +18,20 @@ constexpr uint64_t kReportedInFull = 4;
 }  // namespace
 
 oracle::Function ToReference(ElementaryFunction function) {
-  switch (function) {
-    case ElementaryFunction::kExp:
-      return oracle::Function::kExp;
-    case ElementaryFunction::kExp2:
-      return oracle::Function::kExp2;
-    case ElementaryFunction::kLog:
-      return oracle::Function::kLog;
-    case ElementaryFunction::kLog2:
-      return oracle::Function::kLog2;
-    case ElementaryFunction::kTanh:
-      return oracle::Function::kTanh;
-    case ElementaryFunction::kSigmoid:
-      return oracle::Function::kSigmoid;
-    case ElementaryFunction::kGelu:
-      return oracle::Function::kGelu;
-    case ElementaryFunction::kGeluTanh:
-      break;
-  }
-  return oracle::Function::kGeluTanh;
+  using F = ElementaryFunction;
+  using R = oracle::Function;
+  static const std::map<F, R> kReference = {
+      {F::kExp, R::kExp},           {F::kExp2, R::kExp2},         {F::kLog, R::kLog},
+      {F::kLog2, R::kLog2},         {F::kTanh, R::kTanh},         {F::kSigmoid, R::kSigmoid},
+      {F::kGelu, R::kGelu},         {F::kGeluTanh, R::kGeluTanh}, {F::kSoftplus, R::kSoftplus},
+      {F::kExpMinusOne, R::kExpm1}, {F::kLogOnePlus, R::kLog1p},  {F::kRsqrt, R::kRecSqrt},
+      {F::kSin, R::kSin},           {F::kCos, R::kCos},           {F::kTan, R::kTan},
+      {F::kArcSin, R::kAsin},       {F::kArcCos, R::kAcos},       {F::kArcTan, R::kAtan},
+      {F::kSinPi, R::kSinpi},       {F::kCosPi, R::kCospi},       {F::kTanPi, R::kTanpi},
+      {F::kArcSinPi, R::kAsinpi},   {F::kArcCosPi, R::kAcospi},   {F::kArcTanPi, R::kAtanpi},
+      {F::kSinh, R::kSinh},         {F::kCosh, R::kCosh},         {F::kArcSinh, R::kAsinh},
+      {F::kArcCosh, R::kAcosh},     {F::kArcTanh, R::kAtanh}};
+  return kReference.at(function);
 }
 
 ElementaryJudge::ElementaryJudge(std::string_view source,

@@ -4,7 +4,7 @@
 
 #include <vector>
 
-#include "numsim/arith/internal/ball_functions.h"
+#include "numsim/arith/internal/ball_circle.h"
 #include "tests/arith/elementary_judge.h"
 #include "tests/reference/format_param.h"
 #include "tests/reference/inputs.h"
@@ -31,6 +31,13 @@ std::vector<oracle::Setting> ModesWithoutSaturation() {
   return settings;
 }
 
+// The first functions are compared at every code of every format; of the others, every 13th code of a
+// format of 16 bits, because all of them take minutes (elementary_exhaustive_test.cc has them).
+uint32_t StrideOf(ElementaryFunction function, const oracle::Format& format, uint32_t small) {
+  if (function <= ElementaryFunction::kGeluTanh) return 1;
+  return format.bits <= 8 ? small : 13;
+}
+
 class ElementaryMpfr : public testing::TestWithParam<oracle::Format> {
  protected:
   void SetUp() override {
@@ -50,7 +57,7 @@ TEST_P(ElementaryMpfr, EqualsMpfrOnEveryCode) {
                         {format.name},
                         small ? oracle::DeterministicSettings() : ModesWithoutSaturation());
   for (ElementaryFunction function : kElementaryFunctions) {
-    judge.CheckAll(function, SampleEvery(small ? 5 : 1201));
+    judge.CheckAll(function, SampleEvery(small ? 5 : 1201) * StrideOf(function, format, 1));
   }
 }
 
@@ -61,7 +68,8 @@ TEST_P(ElementaryMpfr, EqualsMpfrInOtherTargets) {
                         {"fp16", "bf16", "e4m3fn", "e5m2", "e8m0fnu", "int8", "bnb-e4m3", "fp32"},
                         ModesWithoutSaturation());
   for (ElementaryFunction function : kElementaryFunctions) {
-    judge.CheckAll(function, small ? SampleEvery(15) : SampleEvery(15) * 61);
+    const uint32_t stride = SampleEvery(15) * StrideOf(function, format, 5);
+    judge.CheckAll(function, small ? stride : SampleEvery(15) * 61);
   }
 }
 
@@ -74,8 +82,9 @@ TEST_P(ElementaryMpfr, RoundsAwayForTheExactNumberOfWords) {
   }
   const oracle::Format& format = GetParam();
   ElementaryJudge judge(format.name, {format.name, "e4m3fn"}, settings);
-  const uint32_t stride = (format.bits <= 8 ? 3 : 509) * SampleEvery(11);
   for (ElementaryFunction function : kElementaryFunctions) {
+    const uint32_t part = format.bits <= 8 ? 3 * StrideOf(function, format, 7) : 509;
+    const uint32_t stride = part * SampleEvery(11);
     for (uint64_t code = 0; code < judge.Codes(); code += stride) {
       judge.CheckWords(function, static_cast<uint32_t>(code));
     }
@@ -108,6 +117,10 @@ TEST(ElementaryConstants, AreRightToTheLastOf512Bits) {
   for (size_t i = 0; i < 8; ++i) EXPECT_EQ(ball::kLn2Limbs[i], words[i]) << i;
   oracle::LeadingWords(oracle::Constant::kInverseRootTwoPi, words);
   for (size_t i = 0; i < 8; ++i) EXPECT_EQ(ball::kInverseRootTwoPiLimbs[i], words[i]) << i;
+  oracle::LeadingWords(oracle::Constant::kPi, words);
+  for (size_t i = 0; i < 8; ++i) EXPECT_EQ(ball::kQuarterPiLimbs[i], words[i]) << i;
+  oracle::LeadingWords(oracle::Constant::kTwoOverPi, words);
+  for (size_t i = 0; i < 8; ++i) EXPECT_EQ(ball::kTwoOverPiLimbs[i], words[i]) << i;
 }
 
 }  // namespace

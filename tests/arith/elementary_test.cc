@@ -9,7 +9,7 @@
 #include <optional>
 #include <tuple>
 
-#include "numsim/arith/internal/elementary_evaluation.h"
+#include "numsim/arith/internal/elementary_limits.h"
 #include "numsim/arith/shared/exact_elementary.h"
 #include "numsim/formats/named_formats.h"
 #include "numsim/rounding/shared/lanes_scalar.h"
@@ -72,6 +72,47 @@ TEST(Elementary, SpecialValuesAreTheLimits) {
       {F::kGeluTanh, -0.0, -0.0, 0},
       {F::kGeluTanh, 0.0, 0.0, 0},
       {F::kGeluTanh, kInf, kInf, 0},
+      {F::kExpMinusOne, -kInf, -1, 0},
+      {F::kExpMinusOne, -0.0, -0.0, 0},
+      {F::kLogOnePlus, -1, -kInf, kDivideByZero},
+      {F::kLogOnePlus, -2, kNan, kInvalid},
+      {F::kSoftplus, -kInf, 0.0, 0},
+      {F::kRsqrt, -0.0, -kInf, kDivideByZero},
+      {F::kRsqrt, 0.0, kInf, kDivideByZero},
+      {F::kRsqrt, kInf, 0.0, 0},
+      {F::kRsqrt, 0.25, 2, 0},
+      {F::kRsqrt, -4, kNan, kInvalid},
+      {F::kSin, kInf, kNan, kInvalid},
+      {F::kSin, -0.0, -0.0, 0},
+      {F::kCos, -0.0, 1, 0},
+      {F::kTan, -kInf, kNan, kInvalid},
+      {F::kArcSin, 2, kNan, kInvalid},
+      {F::kArcCos, 1, 0.0, 0},
+      {F::kSinPi, 3, 0.0, 0},
+      {F::kSinPi, -3, -0.0, 0},
+      {F::kSinPi, 1.5, -1, 0},
+      {F::kCosPi, 2.5, 0.0, 0},
+      {F::kCosPi, 3, -1, 0},
+      {F::kTanPi, 1, -0.0, 0},
+      {F::kTanPi, 2, 0.0, 0},
+      {F::kTanPi, 0.5, kInf, kDivideByZero},
+      {F::kTanPi, 1.5, -kInf, kDivideByZero},
+      {F::kTanPi, -0.5, -kInf, kDivideByZero},
+      {F::kTanPi, 0.75, -1, 0},
+      {F::kArcSinPi, -1, -0.5, 0},
+      {F::kArcCosPi, -1, 1, 0},
+      {F::kArcCosPi, 0.0, 0.5, 0},
+      {F::kArcTanPi, 1, 0.25, 0},
+      {F::kArcTanPi, -kInf, -0.5, 0},
+      {F::kSinh, -kInf, -kInf, 0},
+      {F::kCosh, -kInf, kInf, 0},
+      {F::kCosh, 0.0, 1, 0},
+      {F::kArcSinh, -kInf, -kInf, 0},
+      {F::kArcCosh, 1, 0.0, 0},
+      {F::kArcCosh, 0.5, kNan, kInvalid},
+      {F::kArcTanh, 1, kInf, kDivideByZero},
+      {F::kArcTanh, -1, -kInf, kDivideByZero},
+      {F::kArcTanh, kInf, kNan, kInvalid},
   };
   for (const Special& c : cases) {
     const Rounded got = InFp16(c.function, c.x);
@@ -104,7 +145,46 @@ TEST(Elementary, PowersOfTwoAreExact) {
             (Rounded{0, kUnderflow | kInexact}));
 }
 
-// All other results are irrational.
+bool IsInteger(double x) { return x == std::floor(x); }
+
+// Whether the result at x is rational with finitely many bits, infinite or NaN. `log2` is set if x is
+// a power of two.
+bool IsExact(F function, double x, std::optional<int> log2) {
+  const double magnitude = std::fabs(x);
+  switch (function) {
+    case F::kExp2:
+      return IsInteger(x) && magnitude <= 127 + 22 * (x < 0);
+    case F::kLog:
+      return x < 0 || x == 1;
+    case F::kLog2:
+      return x < 0 || log2.has_value();
+    case F::kLogOnePlus:
+      return x <= -1;
+    case F::kRsqrt:
+      return x < 0 || (log2 && *log2 % 2 == 0);
+    case F::kArcSin:
+      return magnitude > 1;
+    case F::kArcCos:
+      return magnitude > 1 || x == 1;
+    case F::kSinPi:
+    case F::kCosPi:
+      return IsInteger(2 * x);
+    case F::kTanPi:
+      return IsInteger(4 * x);
+    case F::kArcSinPi:
+    case F::kArcCosPi:
+    case F::kArcTanh:
+      return magnitude >= 1;
+    case F::kArcTanPi:
+      return magnitude == 1;
+    case F::kArcCosh:
+      return x <= 1;
+    default:
+      return false;
+  }
+}
+
+// All other results are inexact.
 TEST(Elementary, EveryOtherResultIsInexact) {
   for (F function : kElementaryFunctions) {
     for (uint32_t code = 0; code <= 0xFFFF; code += SampleEvery(37)) {
@@ -116,11 +196,8 @@ TEST(Elementary, EveryOtherResultIsInexact) {
       const double value = Value(kBf16, code);
       int exponent;
       const bool power = std::frexp(value, &exponent) == 0.5;
-      const bool expected = function == F::kExp2 ? value == std::floor(value) &&
-                                                       std::fabs(value) <= 127 + 22 * (value < 0)
-                            : function == F::kLog  ? value < 0 || value == 1
-                            : function == F::kLog2 ? value < 0 || power
-                                                   : false;
+      const bool expected =
+          IsExact(function, value, power ? std::optional(exponent - 1) : std::nullopt);
       ASSERT_EQ(exact, expected) << ToString(function) << " of " << value;
     }
   }
@@ -228,11 +305,10 @@ TEST(Elementary, EveryNumberOfLimbsThatDecidesGivesTheSame) {
       for (const bool negative : {false, true}) {
         const Unrounded x = ExactValue(kBf16, code);
         const ElementaryArgument argument = {negative, x.significand, x.exponent};
-        const bool logarithm = function == F::kLog || function == F::kLog2;
-        const bool integer = argument.e + std::countr_zero(argument.m) >= 0;
-        if (argument.IsAtLeast(4) || argument.IsBelow(-100) || (logarithm && negative)) continue;
-        if (function == F::kExp2 && integer) continue;
-        if (logarithm && std::has_single_bit(argument.m)) continue;
+        if (argument.IsAtLeast(4) || argument.IsBelow(-100) || function == F::kRsqrt) continue;
+        const auto limit = LimitAtFinite(function, argument);
+        if (limit && limit->kind < Limit::Kind::kJustAbove)
+          continue;  // exact, or not in the domain
         const auto best = EvaluateElementary(function, argument, 8);
         ASSERT_TRUE(best.has_value()) << ToString(function) << " of " << code;
         // Also where a bound and not an evaluation gives the result.
@@ -258,6 +334,10 @@ TEST(Elementary, EveryNumberOfLimbsThatDecidesGivesTheSame) {
 TEST(Elementary, NamesAreThoseOfTheOracle) {
   EXPECT_EQ(ToString(F::kExp), "exp");
   EXPECT_EQ(ToString(F::kGeluTanh), "gelu-tanh");
+  EXPECT_EQ(ToString(F::kArcCosPi), "acospi");
+  for (size_t i = 0; i < kElementaryNames.size(); ++i) {
+    EXPECT_EQ(static_cast<size_t>(kElementaryNames[i].function), i);
+  }
 }
 
 }  // namespace

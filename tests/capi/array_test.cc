@@ -261,7 +261,7 @@ TEST(CArray, ElementaryFunctionsGiveTheCodesAndFlagsOfSingleNumbers) {
   const numsim_codes_t a = {e4m3fn, in.data(), 2, 0};
   int function = 0;
   ForEachSetting(words, [&](const auto& to, const auto& rounding, int bytes, const auto& random) {
-    function = (function + 1) % (NUMSIM_GELU_TANH + 1);
+    function = (function + 1) % (NUMSIM_ATANH + 1);
     CodeArray out(kN, bytes);
     std::vector<uint8_t> flags(kN, 0xFF);
     uint8_t all = 0xFF, expected_all = 0;

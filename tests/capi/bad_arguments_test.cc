@@ -147,7 +147,7 @@ TEST_F(CBadArguments, NullPointers) {
   EXPECT_EQ(numsim_elementary(NUMSIM_EXP, nullptr, 0, f, nullptr, 0, &code, nullptr), kBad);
   EXPECT_EQ(numsim_elementary(NUMSIM_EXP, f, 0, nullptr, nullptr, 0, &code, nullptr), kBad);
   EXPECT_EQ(numsim_elementary(NUMSIM_EXP, f, 0, f, nullptr, 0, nullptr, nullptr), kBad);
-  for (const int function : {-1, NUMSIM_GELU_TANH + 1, INT32_MAX}) {
+  for (const int function : {-1, NUMSIM_ATANH + 1, INT32_MAX}) {
     EXPECT_EQ(numsim_elementary(function, f, 0, f, nullptr, 0, &code, nullptr), kBad);
     const numsim_codes_t a = {e4m3fn_, codes_, 1, 0};
     EXPECT_EQ(

@@ -87,7 +87,7 @@ TEST(KappaMeter, MeasuresTheLargestErrorAndWhereItIsFirst) {
   EXPECT_EQ(total.histogram()[3], 2u);
   add(7, {0, 3, 0x7F, 0});  // NaN where a number is right
   add(8, {0x7F, 0, 3, 1});  // a number where NaN is right
-  EXPECT_EQ(total.incomparable(), (KappaMeter::Incomparable{1, 0, 1, 0}));
+  EXPECT_EQ(total.incomparable(), (KappaMeter::Incomparable{1, 0, 1, 0, 2}));
   EXPECT_EQ(total.incomparable_at(), (KappaPlace{7, 0, {0, 3, 0x7F, 0}, 3}));
   EXPECT_EQ(total.largest(), 3u);
 }
@@ -102,7 +102,7 @@ TEST(KappaMeter, OtherNanCodesAreForNanAnyAlone) {
     part->Add(2, std::vector<uint64_t>{0x7F, 0, 0xFF, 1});
     total.Append(*part);
     const uint64_t others = rule == NanRule::kExact ? 1 : 0;
-    EXPECT_EQ(total.incomparable(), (KappaMeter::Incomparable{0, 0, 0, others}));
+    EXPECT_EQ(total.incomparable(), (KappaMeter::Incomparable{0, 0, 0, others, 0}));
     EXPECT_EQ(total.histogram()[0], 2 - others);
     EXPECT_EQ(total.incomparable_at().has_value(), rule == NanRule::kExact);
   }

@@ -81,6 +81,26 @@ TEST(ProfileOperation, EdgesFindWhatIsUnusual) {
   }
 }
 
+TEST(ProfileOperation, ConvertsFloat64ByProfilesThatDoSo) {
+  const auto cuda = MakeOperation({.op = "from-f64", .format = "e4m3fn", .profile = "cuda-13"});
+  EXPECT_FALSE(cuda->has_flags());
+  EXPECT_EQ(cuda->inputs()[0].kind, ColumnKind::kFloat64);
+  const auto code = [](const Operation& operation, uint64_t bits) {
+    uint64_t result = 0;
+    operation.Evaluate({&bits, 1}, {&result, 1});
+    return result;
+  };
+  EXPECT_EQ(code(*cuda, 0xFFF8000000000000), 0xFFu);  // from float32 the NaN loses its sign
+  EXPECT_EQ(code(*cuda, 0x3FF1000000000001), 0x39u);  // just above the tie 1.0625
+  // ml_dtypes rounds to float32 first, so this is the tie itself.
+  const auto twice = MakeOperation({.op = "from-f64", .format = "e4m3fn", .profile = "ml-dtypes"});
+  EXPECT_EQ(code(*twice, 0x3FF1000000000001), 0x38u);
+  ExpectMessage(ErrorOf([&] {
+                  MakeOperation({.op = "from-f64", .format = "e4m3fn", .profile = "torch-2.15"});
+                }),
+                {"float64"});
+}
+
 TEST(ProfileOperation, RefusesWhatAProfileDoesNotDefine) {
   const auto error = [](const OperationRequest& request) {
     return ErrorOf([&] { MakeOperation(request); });

@@ -44,6 +44,9 @@ TEST(ProfileTable, HasTheProfilesThatTheIssueNames) {
                                  "ptx-rs",
                                  "amd-sr",
                                  "torch-bf16-sr",
+                                 "torch-fp4",
+                                 "onnx-e8m0-up",
+                                 "onnx-e8m0-nearest-nosat",
                                  "p3109-a",
                                  "p3109-b",
                                  "p3109-c"}) {
@@ -85,8 +88,9 @@ TEST(CompleteProfileName, WritesABeginningOut) {
 }
 
 TEST(CompleteProfileName, RefusesWhatMayBeSeveral) {
-  EXPECT_EQ(ErrorOf([] { CompleteProfileName("torch"); }),
-            "profile 'torch' may be any of torch-2.11, torch-2.12, torch-2.15, torch-bf16-sr");
+  EXPECT_EQ(
+      ErrorOf([] { CompleteProfileName("torch"); }),
+      "profile 'torch' may be any of torch-2.11, torch-2.12, torch-2.15, torch-fp4, torch-bf16-sr");
   EXPECT_THAT(ErrorOf([] { CompleteProfileName("c"); }), HasSubstr("cuda-13"));
   EXPECT_THAT(ErrorOf([] { CompleteProfileName("nope"); }), HasSubstr("'nope' is not one of"));
   EXPECT_THAT(ErrorOf([] { CompleteProfileName(""); }), HasSubstr("'' is not one of"));

@@ -20,7 +20,37 @@ import os
 from numsim import _core, _settings
 from numsim._casts import cast, decode, encode, round
 from numsim._core import Error
-from numsim._elementary import exp, exp2, gelu, gelu_tanh, log, log2, sigmoid, tanh
+from numsim._elementary import (
+    acos,
+    acosh,
+    acospi,
+    asin,
+    asinh,
+    asinpi,
+    atan,
+    atanh,
+    atanpi,
+    cos,
+    cosh,
+    cospi,
+    exp,
+    exp2,
+    expm1,
+    gelu,
+    gelu_tanh,
+    log,
+    log1p,
+    log2,
+    rsqrt,
+    sigmoid,
+    sin,
+    sinh,
+    sinpi,
+    softplus,
+    tan,
+    tanh,
+    tanpi,
+)
 from numsim._formats import Format, format, formats, value_table
 from numsim._given import dequantize, from_codes
 from numsim._linear import Linear, LinearRecipe, linear_kinds

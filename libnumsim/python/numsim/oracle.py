@@ -41,6 +41,7 @@ _OPTIONS = {
     "tensor_scale": _settings.flag,
     "block": lambda value, name: _settings.integer(value, name, 0, (1 << 31) - 1),
     "scale_rule": _settings.text,
+    "scale_rounding": _settings.text,
     "profile": _settings.text,
 }
 
@@ -102,7 +103,7 @@ def vectors(
               variant, random_bits, overflow, tininess ("after", "before"), length, profile;
               scale_format, block and tensor_scale give a dot product block scales; any_operands
               gives it an accumulation mode of a device that does not take its formats; scale_rule
-              is of quantize-mx
+              is of quantize-mx, scale_rounding of p3109.ConvertToBlockMaxAbsFinite
 
     The last column is "flags" if the operation has flags.
     """

@@ -111,6 +111,7 @@ void BindOperation(nb::module_& m) {
          bool tensor_scale,
          int block,
          const std::string& scale_rule,
+         const std::string& scale_rounding,
          const std::string& profile) {
         return MakeOperation({.op = op,
                               .format = format,
@@ -127,7 +128,8 @@ void BindOperation(nb::module_& m) {
                               .tensor_scale = tensor_scale,
                               .profile = profile,
                               .block = block,
-                              .scale_rule = scale_rule})
+                              .scale_rule = scale_rule,
+                              .scale_rounding = scale_rounding})
             .release();
       },
       nb::arg("op"),
@@ -147,6 +149,7 @@ void BindOperation(nb::module_& m) {
       nb::arg("tensor_scale") = false,
       nb::arg("block") = 0,
       nb::arg("scale_rule") = "",
+      nb::arg("scale_rounding") = "",
       nb::arg("profile") = "");
   // (name, summary) of each operation.
   m.def("operation_table", [] {

@@ -175,6 +175,7 @@ void AddMlDtypes(Lists& lists) {
 }
 
 void AddTorch(Lists& lists) {
+  lists.Add("torch-fp4", "e2m1fn", kSaturate, kAnyNans);
   lists.Add("torch-2.11", "e4m3fn", kNonsaturate, {0x7F, 0xFF, 0x7F, 0xFF});
   lists.Add("torch-2.12", "e4m3fn", kSaturate, {0x7F, 0xFF, 0x7F, 0xFF});
   lists.Add("torch-2.15", "e4m3fn", kSaturate, {0x7F, 0xFF});
@@ -186,7 +187,36 @@ void AddTorch(Lists& lists) {
   }
 }
 
+// ONNX's reference evaluator, by the value: the power of two at or below it, or the next one.
+uint32_t OnnxE8m0(uint32_t x, Mode mode, bool saturate) {
+  const double value = std::fabs(static_cast<double>(std::bit_cast<float>(x)));
+  if (!std::isfinite(value)) return 0xFF;
+  if (value == 0) return 0;
+  int exponent;
+  const double fraction = 2 * std::frexp(value, &exponent);  // from 1 to 2
+  const int power = exponent - 1 + 127;
+  if (power < 1) {  // between 0 and 2^-126, the codes 0 and 1
+    return mode == Mode::kUp || (mode == Mode::kNearestAway && value > 0x1p-127) ? 1 : 0;
+  }
+  const bool up = mode == Mode::kUp ? fraction > 1 : mode == Mode::kNearestAway && fraction >= 1.5;
+  const auto code = static_cast<uint32_t>(power + (up ? 1 : 0));
+  return saturate && code == 0xFF ? 0xFE : code;
+}
+
+void AddOnnxE8m0(Lists& lists) {
+  const auto add = [&](const char* profile, Mode mode, bool saturate) {
+    lists.AddF32(
+        profile, "e8m0fnu", 0, [=](uint32_t x, uint32_t) { return OnnxE8m0(x, mode, saturate); });
+  };
+  add("onnx-e8m0-up", Mode::kUp, true);
+  add("onnx-e8m0-up-nosat", Mode::kUp, false);
+  add("onnx-e8m0-down", Mode::kTowardZero, true);
+  add("onnx-e8m0-nearest", Mode::kNearestAway, true);
+  add("onnx-e8m0-nearest-nosat", Mode::kNearestAway, false);
+}
+
 void AddOnnx(Lists& lists) {
+  AddOnnxE8m0(lists);
   for (const char* const target : {"e4m3fn", "e5m2", "e4m3fnuz", "e5m2fnuz"}) {
     const bool fnuz = std::string(target).ends_with("fnuz");
     Special before = kAnyNans;

@@ -348,12 +348,34 @@ enum {  // function; docs/rounding.md has the results at infinities and zeros
   NUMSIM_LOG = 2,  // the natural logarithm
   NUMSIM_LOG2 = 3,
   NUMSIM_TANH = 4,
-  NUMSIM_SIGMOID = 5,   // 1 / (1 + e^-a)
-  NUMSIM_GELU = 6,      // a Phi(a); Phi: distribution function of the normal distribution
-  NUMSIM_GELU_TANH = 7  // a (1 + tanh(sqrt(2 / pi) (a + 0.044715 a^3))) / 2
+  NUMSIM_SIGMOID = 5,    // 1 / (1 + e^-a)
+  NUMSIM_GELU = 6,       // a Phi(a); Phi: distribution function of the normal distribution
+  NUMSIM_GELU_TANH = 7,  // a (1 + tanh(sqrt(2 / pi) (a + 0.044715 a^3))) / 2
+  NUMSIM_EXPM1 = 8,      // e^a - 1
+  NUMSIM_LOG1P = 9,      // ln(1 + a)
+  NUMSIM_SOFTPLUS = 10,  // ln(1 + e^a)
+  NUMSIM_RSQRT = 11,     // 1 / sqrt(a)
+  NUMSIM_SIN = 12,       // of radians, as are the next two
+  NUMSIM_COS = 13,
+  NUMSIM_TAN = 14,
+  NUMSIM_ASIN = 15,  // in radians, as are the next two
+  NUMSIM_ACOS = 16,
+  NUMSIM_ATAN = 17,
+  NUMSIM_SINPI = 18,  // sin(pi a), and so on
+  NUMSIM_COSPI = 19,
+  NUMSIM_TANPI = 20,
+  NUMSIM_ASINPI = 21,  // asin(a) / pi, and so on
+  NUMSIM_ACOSPI = 22,
+  NUMSIM_ATANPI = 23,
+  NUMSIM_SINH = 24,
+  NUMSIM_COSH = 25,
+  NUMSIM_ASINH = 26,
+  NUMSIM_ACOSH = 27,
+  NUMSIM_ATANH = 28
 };
-// Computes function(a), the exact value rounded once. The logarithm of zero is minus infinity with
-// NUMSIM_DIVIDE_BY_ZERO, that of a negative number NaN with NUMSIM_INVALID.
+// Computes function(a), the exact value rounded once. An infinite result at a finite operand, such as
+// the logarithm of zero, sets NUMSIM_DIVIDE_BY_ZERO; an operand outside the domain gives NaN with
+// NUMSIM_INVALID.
 NUMSIM_API numsim_status_t numsim_elementary(int function,
                                              const numsim_format_t* a_format,
                                              uint32_t a,

@@ -124,7 +124,8 @@ CaseGenerator::CaseGenerator(const Operation& operation, const CaseLevel& level)
     size_ = FullCount(columns_);
   } else if (level.kind != CaseLevel::Kind::kEdges) {
     size_ = level.count;
-  } else if (shape_ == CaseShape::kBlock || shape_ == CaseShape::kDot) {
+  } else if (shape_ == CaseShape::kBlock || shape_ == CaseShape::kDot ||
+             shape_ == CaseShape::kRow) {
     rows_ = EdgeRows(operation);
     size_ = rows_.size() / operands_ + kRandomEdgeRows;
   } else {

@@ -94,6 +94,8 @@ void KappaMeter::AddResult(uint64_t place, std::span<const uint64_t> row, size_t
     }
     return;
   }
+  const bool got_nan = Classify(format, got) == ValueClass::kNan;
+  if (got_nan != (Classify(format, expected) == ValueClass::kNan)) ++incomparable_.nan_on_one_side;
   switch (Classify(format, expected)) {
     case ValueClass::kInfinity:
       ++incomparable_.infinity_expected;
@@ -119,6 +121,7 @@ void KappaMeter::Append(const CaseTally& later) {
   incomparable_.infinity_expected += other.incomparable_.infinity_expected;
   incomparable_.nan_expected += other.incomparable_.nan_expected;
   incomparable_.nan_code += other.incomparable_.nan_code;
+  incomparable_.nan_on_one_side += other.incomparable_.nan_on_one_side;
   if (!incomparable_at_) incomparable_at_ = other.incomparable_at_;
   for (size_t bin = 0; bin < kBins; ++bin) histogram_[bin] += other.histogram_[bin];
 }

@@ -3,7 +3,8 @@
 //
 // An implementation is kappa-approximate if it meets two conditions. Wherever the correct result is
 // finite, its result is finite and at most kappa value steps away. Everywhere else, it gives the
-// correct infinity or a NaN. The number of value steps between two finite values is the number of
+// correct infinity or a NaN. One that misses a NaN anywhere declares kappa = NaN, and one that misses
+// only infinities kappa = infinity. The number of value steps between two finite values is the number of
 // representable values from the one (inclusive) to the other (exclusive): 0 for equal values (and
 // for -0 and +0), 1 for neighbours.
 #pragma once
@@ -64,6 +65,7 @@ class KappaMeter : public CaseTally {
     uint64_t infinity_expected = 0;  // expected an infinity, got anything else
     uint64_t nan_expected = 0;       // expected NaN, got a finite value or an infinity
     uint64_t nan_code = 0;           // NanRule::kExact: expected NaN, got NaN of another code
+    uint64_t nan_on_one_side = 0;    // of the first three, those with exactly one NaN
     uint64_t Total() const { return finite_expected + infinity_expected + nan_expected + nan_code; }
     friend bool operator==(const Incomparable&, const Incomparable&) = default;
   };

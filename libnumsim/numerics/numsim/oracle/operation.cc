@@ -11,7 +11,7 @@ namespace {
 
 std::vector<OperationRow> MakeRows() {
   std::vector<OperationRow> rows;
-  for (const auto part : {ElementwiseRows(), BlockRows(), DotRows()}) {
+  for (const auto part : {ElementwiseRows(), BlockRows(), DotRows(), P3109Rows()}) {
     rows.insert(rows.end(), part.begin(), part.end());
   }
   return rows;
@@ -22,10 +22,13 @@ const std::vector<OperationRow>& Rows() {
   return rows;
 }
 
+// An unknown name is answered with the names of its family: P3109's or the others.
 const OperationRow& FindRow(std::string_view name) {
+  constexpr std::string_view kP3109 = "p3109.";
   std::string names;
   for (const OperationRow& row : Rows()) {
     if (row.info.name == name) return row;
+    if (row.info.name.starts_with(kP3109) != name.starts_with(kP3109)) continue;
     if (!names.empty()) names += ", ";
     names += row.info.name;
   }
@@ -49,9 +52,10 @@ void CheckOptions(const OperationRequest& r, const OptionSet& uses) {
   CheckUse(r.op, "invalid-integer", r.invalid_integer.has_value(), uses.invalid_integer);
   CheckUse(r.op, "length", r.length != 0, uses.length);
   CheckUse(r.op, "tensor-scale", r.tensor_scale, uses.tensor_scale);
-  CheckUse(r.op, "profile", !r.profile.empty(), r.op == "convert");
+  CheckUse(r.op, "profile", !r.profile.empty(), r.op == "convert" || r.op == "from-f64");
   CheckUse(r.op, "block", r.block != 0, uses.block);
   CheckUse(r.op, "scale-rule", !r.scale_rule.empty(), uses.scale_rule);
+  CheckUse(r.op, "scale-rounding", !r.scale_rounding.empty(), uses.scale_rounding);
   for (const auto& [option, value] : {std::pair("length", r.length), std::pair("block", r.block)}) {
     if (value < 0 || value > kMostDotLength) {
       throw Error::Format("--{} {} is not between 1 and {}", option, value, kMostDotLength);
@@ -74,6 +78,23 @@ Format FormatOf(std::string_view option, const std::string& text, const Format& 
   } catch (const Error& error) {
     throw Error::Format("--{}: {}", option, error.what());
   }
+}
+
+// Returns the plan of a scale: that of the elements, unless --scale-rounding says otherwise.
+EncodePlan ScalePlan(const OperationRequest& r, const ResolvedRequest& resolved) {
+  Rounding rounding = resolved.plan.rounding;
+  Overflow overflow = resolved.plan.overflow;
+  if (!r.scale_rounding.empty()) {
+    const std::string_view text = r.scale_rounding;
+    const size_t comma = text.find(',');
+    try {
+      rounding.mode = ParseRoundingMode(text.substr(0, comma));
+      if (comma != text.npos) overflow = ParseOverflow(text.substr(comma + 1));
+    } catch (const Error& error) {
+      throw Error::Format("--scale-rounding {}: {}", text, error.what());
+    }
+  }
+  return MakeEncodePlan(resolved.scale.spec, rounding, overflow);
 }
 
 ResolvedRequest Resolve(const OperationRequest& r, const OptionSet& uses) {
@@ -102,6 +123,7 @@ ResolvedRequest Resolve(const OperationRequest& r, const OptionSet& uses) {
                      r.overflow.value_or(block ? Overflow::kSaturate : Overflow::kNonsaturate));
   resolved.invalid_integer = r.invalid_integer.value_or(InvalidInteger::kRiscv);
   resolved.plan.tininess = r.tininess.value_or(Tininess::kAfterRounding);
+  resolved.scale_plan = ScalePlan(r, resolved);
   return resolved;
 }
 

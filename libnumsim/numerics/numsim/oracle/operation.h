@@ -68,10 +68,11 @@ struct OperationRequest {
   std::string format_c = {};  // format of the third operand; default: `to`
   std::string to = {};        // format of the result; default: `format`. Required for convert and
                               // quantize-mx
-  std::string scale_format = {};  // format of the scales of scaled-*; default: binary8p1uf. For
-                                  // dot: format of the block scales; default: no scales
-  std::string accumulation = {};  // accumulation mode of dot; default: exact
-  bool any_operands = false;      // dot: also a mode that is not for these operands
+  std::string scale_format =
+      {};  // format of scales of scaled-* and p3109.*; default: binary8p1uf. For
+           // dot: format of the block scales; default: no scales
+  std::string accumulation = {};          // accumulation mode of dot; default: exact
+  bool any_operands = false;              // dot: also a mode that is not for these operands
   std::optional<Rounding> rounding = {};  // default: rne
   std::optional<Overflow> overflow = {};  // default: nonsaturate; saturate for quantize-*
   std::optional<Tininess> tininess = {};  // default: after rounding
@@ -81,12 +82,15 @@ struct OperationRequest {
                               // block scales
   bool tensor_scale = false;  // quantize-nvfp4 and dot with block scales: the scale of the tensor,
                               // or of both, as operands
-  std::string profile = {};   // convert from fp32: a profile (profiles/profile.h) instead of
-                              // rounding, overflow and tininess; has no flags
+  std::string profile = {};   // convert from fp32, or from-f64: a profile (profiles/profile.h)
+                              // instead of rounding, overflow and tininess; has no flags
   int block = 0;  // dot with block scales: products that share a scale; default: 32 for a scale
                   // without mantissa bits (e8m0fnu), else 16
   std::string scale_rule = {};  // quantize-mx: a rule whose scales are powers of two
                                 // (quantize/scale.h); default: e8m0
+  std::string scale_rounding =
+      {};  // p3109.ConvertToBlockMaxAbsFinite: MODE or MODE,OVERFLOW of the
+           // scale; default: those of the elements
 };
 
 // The largest length of a dot product.
@@ -107,6 +111,7 @@ struct OptionSet {
   bool tensor_scale = false;
   bool block = false;
   bool scale_rule = false;
+  bool scale_rounding = false;
 };
 
 // The description of an operation in the lists of the oracle.
@@ -125,6 +130,7 @@ enum class CaseShape : uint8_t {
   kProductSum,  // a * b + c
   kBlock,       // a block of operands that share a scale
   kDot,         // pairs of operands, a[0] .. a[N-1] b[0] .. b[N-1]
+  kRow,         // blocks with their scales
 };
 
 // Exponents from `low` to `high`, both included.

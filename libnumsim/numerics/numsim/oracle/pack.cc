@@ -210,6 +210,7 @@ std::string PackCommand(const PackEntry& entry, const PackForm& form) {
   if (request.block > 0) add("block", std::to_string(request.block));
   add("scale-rule", request.scale_rule);
   add("profile", request.profile);
+  add("scale-rounding", request.scale_rounding);
   add("level", ToString(entry.level));
   if (entry.level.kind == CaseLevel::Kind::kRandom) add("seed", std::to_string(entry.level.seed));
   if (!form.text) {

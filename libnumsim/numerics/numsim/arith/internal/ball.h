@@ -237,8 +237,9 @@ Ball<kLimbs> operator-(const Ball<kLimbs>& a, const Ball<kLimbs>& b) {
   x.limbs = ShiftedUp(x.limbs, cancelled);
   x.exponent -= cancelled;
   // The errors of both and of the shift, relative to a difference below a by 2^-(cancelled + 1).
-  const int bits = std::min(a.bits, b.bits);
-  return WithError(x, bits - cancelled - 1, ErrorAt(a, bits) + ErrorAt(b, bits) + 3);
+  if (low.bits != 0) low.bits += std::max(down - 1, 0);  // relative to a, as in a sum
+  const int bits = std::min(a.bits, low.bits);
+  return WithError(x, bits - cancelled - 1, ErrorAt(a, bits) + ErrorAt(low, bits) + 3);
 }
 
 }  // namespace numsim::ball

@@ -67,10 +67,9 @@ constexpr int ExpTerms(int bits, int halvings) {
   return n - 1;
 }
 
-// The numbers 1 / n! from n = 0 on.
-template <int kLimbs>
+// The numbers 1 / n! from n = 0 to kTerms.
+template <int kLimbs, int kTerms>
 struct InverseFactorials {
-  static constexpr int kTerms = ExpTerms(Ball<kLimbs>::kBits, kHalvings<kLimbs>);
   std::array<Ball<kLimbs>, kTerms + 1> of = {};
 
   InverseFactorials() {
@@ -82,7 +81,8 @@ struct InverseFactorials {
 // Returns e^r. Requires r <= 2.
 template <int kLimbs>
 Ball<kLimbs> ExpOfSmall(const Ball<kLimbs>& r) {
-  static const InverseFactorials<kLimbs> inverse_factorial;
+  static const InverseFactorials<kLimbs, ExpTerms(Ball<kLimbs>::kBits, kHalvings<kLimbs>)>
+      inverse_factorial;
   const Ball<kLimbs> z = Scaled(r, -kHalvings<kLimbs>);
   Ball<kLimbs> sum = inverse_factorial.of.back();
   for (size_t n = inverse_factorial.of.size() - 1; n-- > 0;) {

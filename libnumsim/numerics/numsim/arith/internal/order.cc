@@ -1,3 +1,5 @@
+#include "numsim/arith/internal/order.h"
+
 #include <bit>
 
 #include "numsim/arith/arith.h"
@@ -139,11 +141,18 @@ Rounded Next(const Operand& a, bool up) {
 
 }  // namespace
 
-Relation Compare(const Operand& a, const Operand& b) noexcept {
-  const Unrounded x = Value(a), y = Value(b);
+Relation CompareExact(const Unrounded& x, const Unrounded& y) noexcept {
   if (IsNan(x) || IsNan(y)) return Relation::kUnordered;
   if (IsZero(x) && IsZero(y)) return Relation::kEqual;
   return CompareWithSignedZeros(x, y);
+}
+
+Unrounded ChosenOf(Extremum extremum, const Unrounded& a, const Unrounded& b) noexcept {
+  return Chosen(KindOf(extremum), a, b);
+}
+
+Relation Compare(const Operand& a, const Operand& b) noexcept {
+  return CompareExact(Value(a), Value(b));
 }
 
 Truth Holds(Predicate predicate, const Operand& a, const Operand& b) noexcept {
@@ -176,7 +185,7 @@ Rounded Choose(Extremum extremum,
                const Operand& b,
                const EncodePlan& to,
                uint32_t random) noexcept {
-  const Unrounded chosen = Chosen(KindOf(extremum), Value(a), Value(b));
+  const Unrounded chosen = ChosenOf(extremum, Value(a), Value(b));
   return Deliver(chosen, SignalingFlags(a) | SignalingFlags(b), to, random);
 }
 

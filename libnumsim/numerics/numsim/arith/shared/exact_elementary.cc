@@ -4,6 +4,7 @@
 #include <optional>
 
 #include "numsim/arith/internal/elementary_evaluation.h"
+#include "numsim/arith/internal/elementary_limits.h"
 #include "numsim/base/error.h"
 
 namespace numsim::exact {
@@ -12,140 +13,133 @@ namespace {
 using Argument = ElementaryArgument;
 using Function = ElementaryFunction;
 
-Unrounded Number(bool negative, int exponent, uint64_t significand) {
-  return {NumberKind::kFinite, negative, exponent, significand};
-}
-Unrounded Zero(bool negative) { return Number(negative, 0, 0); }
-Unrounded Infinity(bool negative) { return {NumberKind::kInfinity, negative, 0, 0}; }
-Unrounded Nan() { return {NumberKind::kNan, false, 0, 0}; }
-Unrounded PowerOfTwo(int exponent) { return Number(false, exponent, 1); }
-// The numbers that stand for all that are too large or too small for any format.
-Unrounded Huge() { return Number(false, 1 << 16, (uint64_t{1} << 62) | 1); }
-Unrounded Tiny(bool negative) { return Number(negative, -(1 << 16), (uint64_t{1} << 62) | 1); }
-
-// Return the unrounded number for a result whose magnitude differs from that of x 2^n by less than
-// 2^-62 of it, upwards or downwards.
-Unrounded JustAbove(const Argument& x, int n) {
-  const int up = std::countl_zero(x.m) - 1;
-  return Number(x.negative, x.e + n - up, (x.m << up) | 1);
-}
-Unrounded JustBelow(const Argument& x, int n) {
-  const int up = std::countl_zero(x.m) - 1;
-  const uint64_t m = x.m << up;
-  if (std::has_single_bit(m)) return Number(x.negative, x.e + n - up - 1, 2 * m - 1);
-  return Number(x.negative, x.e + n - up, m - 1);
-}
-constexpr Argument kOne = {false, 1, 0};
-
-// Returns the results that are no irrational numbers.
-std::optional<Outcome> ExactResult(Function function, const Argument& x) {
-  const bool integer = x.e + std::countr_zero(x.m) >= 0;
-  const bool power_of_two = std::has_single_bit(x.m);
-  switch (function) {
-    case Function::kExp2:
-      if (!integer || x.IsAtLeast(9)) return std::nullopt;
-      return Outcome{
-          PowerOfTwo(static_cast<int>(x.e < 0 ? x.m >> -x.e : x.m << x.e) * (x.negative ? -1 : 1))};
-    case Function::kLog:
-    case Function::kLog2: {
-      if (x.negative) return Outcome{Nan(), kInvalid};
-      if (!power_of_two || (function == Function::kLog && x.Binade() != 0)) return std::nullopt;
-      const int n = x.Binade();
-      return Outcome{Number(n < 0, 0, static_cast<uint64_t>(n < 0 ? -n : n))};
-    }
-    default:
-      return std::nullopt;
+// Evaluates with more and more bits until `at` gives a result. `what` is for the message of a result
+// that no number of bits decides.
+template <typename Evaluate>
+Unrounded Decided(const Evaluate& at, std::string_view what) {
+  for (int limbs : kElementaryLimbs) {
+    if (const auto result = at(limbs)) return *result;
   }
+  NUMSIM_CHECK(false, "{}: 512 bits do not decide the result", what);
+  return {};
 }
 
-// Returns the results of very small and very large arguments, which simple bounds decide.
-std::optional<Unrounded> FromBounds(Function function, const Argument& x) {
-  switch (function) {
-    case Function::kExp:
-    case Function::kExp2:
-      // |e^x - 1| < 2^-62.
-      if (x.IsBelow(-63)) return x.negative ? JustBelow(kOne, 0) : JustAbove(kOne, 0);
-      if (x.IsAtLeast(9)) return x.negative ? Tiny(false) : Huge();
-      return std::nullopt;
-    case Function::kLog:
-    case Function::kLog2:
-      return std::nullopt;
-    case Function::kTanh:
-      // x - x^3 / 3 < tanh x < x, and 1 - 2 e^-2x < tanh x < 1.
-      if (x.IsBelow(-32)) return JustBelow(x, 0);
-      if (x.IsAtLeast(5)) return JustBelow({x.negative, 1, 0}, 0);
-      return std::nullopt;
-    case Function::kSigmoid:
-      // |sigmoid(x) - 1/2| < |x| / 4, and 1 - e^-x < sigmoid(x) < 1.
-      if (x.IsBelow(-62)) return x.negative ? JustBelow(kOne, -1) : JustAbove(kOne, -1);
-      if (x.negative && x.IsAtLeast(9)) return Tiny(false);
-      if (!x.negative && x.IsAtLeast(6)) return JustBelow(kOne, 0);
-      return std::nullopt;
-    case Function::kGelu:
-    case Function::kGeluTanh:
-      // Both are x / 2 (1 + t) with 0 < t / x < 1, and x (1 - t) with t < e^(-x^2 / 2) for x >= 16.
-      if (x.IsBelow(-64)) return x.negative ? JustBelow(x, -1) : JustAbove(x, -1);
-      if (x.IsAtLeast(4)) return x.negative ? Tiny(true) : JustBelow(x, 0);
-      return std::nullopt;
+Outcome Divided(const Wide& x, const Divisor& d) { return {Narrow(Quotient(x, d))}; }
+
+// Returns the unrounded number of a limit divided by d.
+Outcome Deliver(const Limit& limit, const Divisor& d) {
+  switch (limit.kind) {
+    case Limit::Kind::kNan:
+      return {{NumberKind::kNan, false, 0, 0}, limit.flags};
+    case Limit::Kind::kInfinity:
+      return {{NumberKind::kInfinity, limit.negative, 0, 0}, limit.flags};
+    case Limit::Kind::kZero:
+      return {{NumberKind::kFinite, limit.negative, 0, 0}};
+    case Limit::Kind::kPi:
+      return {Decided(
+          [&](int limbs) { return EvaluatePi(limit.negative, limit.exponent, limbs, d); }, "pi")};
+    case Limit::Kind::kLn2:
+      return {Decided(
+          [&](int limbs) {
+            return EvaluateElementary(Function::kLog, {false, 1, 1}, limbs, d);
+          },
+          "ln 2")};
+    case Limit::Kind::kExactly:
+      return Divided(WideOf(limit.Number()), d);
+    case Limit::Kind::kJustAbove:
+      return Divided(JustAbove(limit.Number()), d);
+    case Limit::Kind::kJustBelow:
+      break;
   }
+  return Divided(JustBelow(limit.Number()), d);
+}
+
+Outcome AtFinite(Function function, const Argument& x, const Divisor& d) {
+  if (const auto limit = LimitAtFinite(function, x)) return Deliver(*limit, d);
+  if (function == Function::kRsqrt) return {Narrow(ReciprocalRoot(x.m, x.e, d))};
+  return {Decided([&](int limbs) { return EvaluateElementary(function, x, limbs, d); },
+                  numsim::ToString(function))};
+}
+
+Argument ArgumentOf(const Unrounded& x) { return {x.negative, x.significand, x.exponent}; }
+bool IsZero(const Unrounded& x) { return x.kind == NumberKind::kFinite && x.significand == 0; }
+
+// The angle of a point in units of pi / 4 from 0 to 4, if it is such a multiple; y != 0 or x != 0.
+std::optional<int> Eighths(const Unrounded& y, const Unrounded& x) {
+  const bool left = x.negative;
+  const bool high = y.kind == NumberKind::kInfinity, wide = x.kind == NumberKind::kInfinity;
+  if (high && wide) return left ? 3 : 1;
+  if (high || IsZero(x)) return 2;
+  if (wide || IsZero(y)) return left ? 4 : 0;
+  const Argument a = ArgumentOf(y), b = ArgumentOf(x);
+  const bool same =
+      a.Binade() == b.Binade() && a.m << std::countl_zero(a.m) == b.m << std::countl_zero(b.m);
+  if (same) return left ? 3 : 1;
   return std::nullopt;
 }
 
-Outcome AtFinite(Function function, const Argument& x) {
-  if (const auto exact = ExactResult(function, x)) return *exact;
-  if (const auto bounded = FromBounds(function, x)) return {*bounded};
-  for (int limbs : kElementaryLimbs) {
-    if (const auto result = EvaluateElementary(function, x, limbs)) return {*result};
-  }
-  NUMSIM_CHECK(false, "{} of {} * 2^{}", numsim::ToString(function), x.m, x.e);
-  return {Nan()};
+// Returns atan t, which is below t = y / x by less than 2^-140 of it, for y / x < 2^-69, divided by d.
+// Cutting t / d gives the same 62 bits unless t / d ends before: the bits that follow are those of a
+// fraction over less than 2^72.
+Outcome TinyAngle(const Argument& y, const Argument& x, const Divisor& d) {
+  const Unrounded numerator = {NumberKind::kFinite, y.negative, y.e, y.m};
+  const Wide t = Quotient(WideOf(numerator), {x.m, x.e});
+  if (t.more) return Divided(t, d);
+  const int low = std::countr_zero(x.m);  // t is dyadic: the odd part of x divides y
+  return Divided(JustBelow({NumberKind::kFinite, y.negative, y.e - x.e - low, y.m / (x.m >> low)}),
+                 d);
 }
 
-Outcome AtZero(Function function, bool negative) {
-  switch (function) {
-    case Function::kExp:
-    case Function::kExp2:
-      return {PowerOfTwo(0)};
-    case Function::kLog:
-    case Function::kLog2:
-      return {Infinity(true), kDivideByZero};
-    case Function::kSigmoid:
-      return {PowerOfTwo(-1)};
-    case Function::kTanh:
-    case Function::kGelu:
-    case Function::kGeluTanh:
-      break;
-  }
-  return {Zero(negative)};
-}
+constexpr int kFar = -97;
 
-Outcome AtInfinity(Function function, bool negative) {
-  switch (function) {
-    case Function::kExp:
-    case Function::kExp2:
-      return {negative ? Zero(false) : Infinity(false)};
-    case Function::kLog:
-    case Function::kLog2:
-      if (negative) return {Nan(), kInvalid};
-      return {Infinity(false)};
-    case Function::kTanh:
-      return {Number(negative, 0, 1)};
-    case Function::kSigmoid:
-      return {negative ? Zero(false) : PowerOfTwo(0)};
-    case Function::kGelu:
-    case Function::kGeluTanh:
-      break;
-  }
-  return {negative ? Zero(true) : Infinity(false)};
+// Returns a number just above or below 2^n in magnitude, divided by d.
+Outcome Near(bool negative, int n, bool above, const Divisor& d) {
+  const Unrounded power = {NumberKind::kFinite, negative, n, 1};
+  return Divided(above ? JustAbove(power) : JustBelow(power), d);
 }
 
 }  // namespace
 
-Outcome Elementary(ElementaryFunction function, const Unrounded& x) noexcept {
-  if (x.kind == NumberKind::kNan) return {Nan()};
-  if (x.kind == NumberKind::kInfinity) return AtInfinity(function, x.negative);
-  if (x.significand == 0) return AtZero(function, x.negative);
-  return AtFinite(function, {x.negative, x.significand, x.exponent});
+Outcome Elementary(ElementaryFunction function, const Unrounded& x, const Divisor& d) noexcept {
+  if (x.kind == NumberKind::kNan) return Deliver(Limit{}, d);
+  if (x.kind == NumberKind::kInfinity) return Deliver(LimitAtInfinity(function, x.negative), d);
+  if (IsZero(x)) return Deliver(LimitAtZero(function, x.negative), d);
+  return AtFinite(function, ArgumentOf(x), d);
+}
+
+Outcome Angle(const Unrounded& y, const Unrounded& x, bool of_pi, const Divisor& d) noexcept {
+  if (x.kind == NumberKind::kNan || y.kind == NumberKind::kNan) return Deliver(Limit{}, d);
+  const bool both_zero = IsZero(x) && IsZero(y);
+  const std::optional<int> eighths =
+      both_zero ? std::optional<int>(x.negative ? 4 : 0) : Eighths(y, x);
+  if (eighths == 0) return Deliver(Limit::Zero(y.negative), d);
+  if (eighths == 3 && !of_pi) {  // 3 pi / 4
+    return {Decided(
+        [&](int limbs) {
+          return EvaluateAngle({y.negative, 1, 0}, {true, 1, 0}, false, limbs, d);
+        },
+        "atan2")};
+  }
+  if (eighths) {
+    if (of_pi) return Deliver(Limit::Exactly(y.negative, -2, static_cast<uint64_t>(*eighths)), d);
+    return Deliver(Limit::Pi(y.negative, std::bit_width(static_cast<unsigned>(*eighths)) - 3), d);
+  }
+  const Argument a = ArgumentOf(y), b = ArgumentOf(x);
+  const int ratio = a.Binade() - b.Binade();  // log2 of |y / x|, to 1
+  if (ratio < -70 && !x.negative && !of_pi) return TinyAngle(a, b, d);
+  if (of_pi && x.negative && ratio < kFar) return Near(y.negative, 0, false, d);
+  if (of_pi && ratio > -kFar) return Near(y.negative, -1, x.negative, d);
+  return {Decided([&](int limbs) { return EvaluateAngle(a, b, of_pi, limbs, d); },
+                  of_pi ? "atan2pi" : "atan2")};
+}
+
+Outcome Hypotenuse(const Unrounded& x, const Unrounded& y, const Divisor& d) noexcept {
+  if (x.kind == NumberKind::kInfinity || y.kind == NumberKind::kInfinity) {
+    return {{NumberKind::kInfinity, false, 0, 0}};
+  }
+  if (x.kind == NumberKind::kNan || y.kind == NumberKind::kNan) return Deliver(Limit{}, d);
+  const Wide a = WideOf(x), b = WideOf(y);
+  return Divided(Root(Sum(Product(a, a), Product(b, b))), d);
 }
 
 }  // namespace numsim::exact

@@ -12,7 +12,7 @@
 namespace numsim {
 
 // Returns the constructed rows of block operations and dot products for the level `edges`: one row
-// of operation.operands() numbers after the other. Requires shape() kBlock or kDot.
+// of operation.operands() numbers after the other. Requires shape() kBlock, kDot or kRow.
 //
 // kBlock: equal elements; one special element among others (largest, NaN, infinities; at the ends
 // and in the middle); maxima at and around every value and midpoint of the scale's format; every
@@ -22,6 +22,8 @@ namespace numsim {
 // sums that are ties of the result, exactly or except for a tiny product; falling and rising
 // magnitudes. With block scales: these with scales of 1, and every code of a scale (of 16 bits at
 // most) beside elements of 1, in the first, the middle and the last block of each operand.
+// kRow: ones, with zeros, the ends of the range, infinities and NaN in one place or everywhere in one
+// block or scale.
 std::vector<uint64_t> EdgeRows(const Operation& operation);
 
 // The edge codes of one column, for the level `edges`. No list contains a code twice.

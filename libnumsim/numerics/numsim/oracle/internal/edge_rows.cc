@@ -335,9 +335,45 @@ std::vector<uint64_t> ScaledDotEdges(const Operation& operation) {
   return rows.Take();
 }
 
+// --- Rows
+
+// Returns the columns of operands that have one name, such as a[0] to a[31], one list per name.
+std::vector<std::vector<size_t>> ColumnsByName(const Operation& operation) {
+  std::vector<std::vector<size_t>> groups;
+  std::string_view last;
+  for (size_t c = 0; c < operation.operands(); ++c) {
+    const std::string_view name = operation.inputs()[c].name;
+    const std::string_view stem = name.substr(0, name.find('['));
+    if (groups.empty() || stem != last) groups.emplace_back();
+    groups.back().push_back(c);
+    last = stem;
+  }
+  return groups;
+}
+
+// Returns rows of ones in which a special code is everywhere in one block or scale, or in one place.
+std::vector<uint64_t> RowEdges(const Operation& operation) {
+  Rows rows(operation.operands());
+  const auto ones = [&] {
+    const std::span<uint64_t> row = rows.New(0);
+    for (size_t c = 0; c < row.size(); ++c) row[c] = CodeOf(operation.inputs()[c].format->spec, 1);
+    return row;
+  };
+  for (const std::vector<size_t>& group : ColumnsByName(operation)) {
+    for (const uint64_t code : SpecialCodes(operation.inputs()[group[0]].format->spec)) {
+      const std::span<uint64_t> everywhere = ones();
+      for (const size_t c : group) everywhere[c] = code;
+      if (group.size() == 1) continue;
+      for (const size_t place : Places(group.size())) ones()[group[place]] = code;
+    }
+  }
+  return rows.Take();
+}
+
 }  // namespace
 
 std::vector<uint64_t> EdgeRows(const Operation& operation) {
+  if (operation.shape() == CaseShape::kRow) return RowEdges(operation);
   if (operation.scales() > 0) return ScaledDotEdges(operation);
   if (operation.shape() == CaseShape::kDot) return DotEdges(operation).Make();
   return BlockEdges(operation).Make();

@@ -1,5 +1,7 @@
 // Operations with a few operands and one result, computed by the functions of arith/.
 #include <array>
+#include <bit>
+#include <cmath>
 #include <vector>
 
 #include "numsim/arith/arith.h"
@@ -7,6 +9,7 @@
 #include "numsim/arith/p3109.h"
 #include "numsim/oracle/internal/operation_row.h"
 #include "numsim/rounding/shared/float64_bits.h"
+#include "numsim/rounding/unrounded.h"
 
 namespace numsim {
 namespace {
@@ -30,7 +33,7 @@ struct Answer {
 // `in` holds the operands in the order of their columns.
 using Function = Answer (*)(const Context& x, const uint64_t* in, uint32_t random);
 
-enum class ResultKind : uint8_t { kTo, kSame, kTruth, kInteger };
+enum class ResultKind : uint8_t { kTo, kSame, kTruth, kInteger, kFloat64 };
 
 struct Definition {
   std::string_view name, summary;
@@ -105,6 +108,19 @@ Answer FromUnsigned(const Context& x, const uint64_t* in, uint32_t random) {
 Answer FromFloat64(const Context& x, const uint64_t* in, uint32_t random) {
   return EncodeFloat64(x.plan, in[0], random);
 }
+// Exact: float64 has the values of every format.
+Answer ToFloat64(const Context& x, const uint64_t* in, uint32_t) {
+  const Operand a = A(x, in);
+  const Unrounded value = ExactValue(a.format, a.code);
+  const uint64_t sign = value.negative ? kFloat64Sign : 0;
+  if (value.kind == NumberKind::kNan) {
+    const Flags flags = IsSignalingNan(a) ? kInvalid : Flags{0};
+    return RoundedInteger{sign | kFloat64Infinity | kFloat64Quiet, flags};
+  }
+  if (value.kind == NumberKind::kInfinity) return RoundedInteger{sign | kFloat64Infinity, 0};
+  const double magnitude = std::ldexp(static_cast<double>(value.significand), value.exponent);
+  return RoundedInteger{sign | std::bit_cast<uint64_t>(magnitude), 0};
+}
 Answer ScaledByPower(const Context& x, const uint64_t* in, uint32_t random) {
   return ScaleByPowerOfTwo(A(x, in), SignExtended(in[1], 32), x.plan, random);
 }
@@ -124,8 +140,12 @@ constexpr Definition Compares(std::string_view name, std::string_view summary, F
           .result = ResultKind::kTruth};
 }
 template <ElementaryFunction kFunction>
-constexpr Definition Of(std::string_view name, std::string_view summary) {
-  return {.name = name, .summary = summary, .function = &Applied<kFunction>};
+constexpr Definition Of() {
+  for (const ElementaryName& row : kElementaryNames) {
+    if (row.function != kFunction) continue;
+    return {.name = row.name, .summary = row.meaning, .function = &Applied<kFunction>};
+  }
+  return {};
 }
 constexpr Definition OfTwo(std::string_view name, std::string_view summary, Function function) {
   return {.name = name, .summary = summary, .function = function, .codes = 2};
@@ -183,15 +203,39 @@ constexpr std::array kDefinitions = {
                .summary = "a * 2^n, where n is a signed 32-bit integer",
                .function = &ScaledByPower,
                .integer_operand = {32, true}},
-    Of<ElementaryFunction::kExp>("exp", "e^a"),
-    Of<ElementaryFunction::kExp2>("exp2", "2^a"),
-    Of<ElementaryFunction::kLog>("log", "natural logarithm of a"),
-    Of<ElementaryFunction::kLog2>("log2", "logarithm of a to base 2"),
-    Of<ElementaryFunction::kTanh>("tanh", "hyperbolic tangent of a"),
-    Of<ElementaryFunction::kSigmoid>("sigmoid", "1 / (1 + e^-a)"),
-    Of<ElementaryFunction::kGelu>("gelu", "a Phi(a), by the normal distribution"),
-    Of<ElementaryFunction::kGeluTanh>("gelu-tanh",
-                                      "a (1 + tanh(sqrt(2 / pi) (a + 0.044715 a^3))) / 2"),
+    Of<ElementaryFunction::kExp>(),
+    Of<ElementaryFunction::kExp2>(),
+    Of<ElementaryFunction::kExpMinusOne>(),
+    Of<ElementaryFunction::kLog>(),
+    Of<ElementaryFunction::kLog2>(),
+    Of<ElementaryFunction::kLogOnePlus>(),
+    Of<ElementaryFunction::kRsqrt>(),
+    Of<ElementaryFunction::kSin>(),
+    Of<ElementaryFunction::kCos>(),
+    Of<ElementaryFunction::kTan>(),
+    Of<ElementaryFunction::kArcSin>(),
+    Of<ElementaryFunction::kArcCos>(),
+    Of<ElementaryFunction::kArcTan>(),
+    Of<ElementaryFunction::kSinPi>(),
+    Of<ElementaryFunction::kCosPi>(),
+    Of<ElementaryFunction::kTanPi>(),
+    Of<ElementaryFunction::kArcSinPi>(),
+    Of<ElementaryFunction::kArcCosPi>(),
+    Of<ElementaryFunction::kArcTanPi>(),
+    Of<ElementaryFunction::kSinh>(),
+    Of<ElementaryFunction::kCosh>(),
+    Of<ElementaryFunction::kTanh>(),
+    Of<ElementaryFunction::kArcSinh>(),
+    Of<ElementaryFunction::kArcCosh>(),
+    Of<ElementaryFunction::kArcTanh>(),
+    Of<ElementaryFunction::kSoftplus>(),
+    Of<ElementaryFunction::kSigmoid>(),
+    Of<ElementaryFunction::kGelu>(),
+    Of<ElementaryFunction::kGeluTanh>(),
+    OfTwo("hypot", "sqrt(a^2 + b^2)", &Binary<&Hypotenuse>),
+    OfTwo(
+        "atan2", "angle of the point (b, a) from the positive x axis, in radians", &Binary<&Angle>),
+    OfTwo("atan2pi", "atan2 over pi", &Binary<&AngleOverPi>),
     WithScales("scaled-add", "scale-a a + scale-b b, rounded once", &Scaled<&ScaledAdd>),
     WithScales("scaled-sub", "scale-a a - scale-b b, rounded once", &Scaled<&ScaledSubtract>),
     WithScales("scaled-mul", "scale-a a * scale-b b, rounded once", &Scaled<&ScaledMultiply>),
@@ -254,6 +298,10 @@ constexpr std::array kDefinitions = {
                .function = &FromFloat64,
                .codes = 0,
                .float64_operand = true},
+    Definition{.name = "to-f64",
+               .summary = "a converted to float64, exactly; a NaN keeps its sign",
+               .function = &ToFloat64,
+               .result = ResultKind::kFloat64},
 };
 
 constexpr bool Rounds(const Definition& d) {
@@ -318,6 +366,8 @@ class ElementwiseOperation : public Operation {
         return {.name = "result", .bits = 1, .kind = ColumnKind::kTruth};
       case ResultKind::kInteger:
         return IntegerColumn("result", d.integer_result);
+      case ResultKind::kFloat64:
+        return {.name = "result", .bits = 64, .kind = ColumnKind::kFloat64};
       case ResultKind::kSame:
         return CodeColumn("result", r.a);
       case ResultKind::kTo:

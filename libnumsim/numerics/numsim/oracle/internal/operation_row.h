@@ -2,6 +2,7 @@
 // table, and a parsed request with its defaults filled in.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <span>
 #include <string>
@@ -13,7 +14,8 @@ namespace numsim {
 
 struct ResolvedRequest {
   Format a, b, c, to, scale;
-  EncodePlan plan;  // plan for encoding to `to`; an operation may use only parts of it
+  EncodePlan plan;        // plan for encoding to `to`; an operation may use only parts of it
+  EncodePlan scale_plan;  // plan for a scale that the operation computes
   InvalidInteger invalid_integer = InvalidInteger::kRiscv;
   std::string accumulation;  // empty: the default
   bool any_operands = false;
@@ -25,15 +27,19 @@ struct ResolvedRequest {
 };
 
 struct OperationRow {
+  using Make = std::function<std::unique_ptr<Operation>(const OperationInfo& info,
+                                                        const ResolvedRequest& request)>;
   OperationInfo info;
-  std::unique_ptr<Operation> (*make)(const OperationInfo& info, const ResolvedRequest& request);
+  Make make;
 };
 
 std::span<const OperationRow> ElementwiseRows();
 std::span<const OperationRow> BlockRows();
 std::span<const OperationRow> DotRows();
+std::span<const OperationRow> P3109Rows();
 
-// Makes the operation convert of a request with a profile. Throws Error if the source is not fp32,
+// Makes the operation convert or from-f64 of a request with a profile. Throws Error if the source of
+// convert is not fp32,
 // if the profile does not define the conversion, or if the request sets an option that the profile
 // determines.
 std::unique_ptr<Operation> MakeProfileOperation(const OperationInfo& info,

@@ -28,7 +28,8 @@ constexpr TextField kTextFields[] = {{"operation", &OperationRequest::op},
                                      {"scale_format", &OperationRequest::scale_format},
                                      {"accumulator", &OperationRequest::accumulation},
                                      {"scale_rule", &OperationRequest::scale_rule},
-                                     {"profile", &OperationRequest::profile}};
+                                     {"profile", &OperationRequest::profile},
+                                     {"scale_rounding", &OperationRequest::scale_rounding}};
 
 Json RequestObject(const OperationRequest& request) {
   Json object;

@@ -157,42 +157,68 @@ void AddBlocks(Entries& entries) {
 }
 
 // Adds the minimal operations of [P3109] v4.0, 4.5: formats Binary8p4se, Binary8p3se, Binary4p2sf
-// and, from the choice that the draft offers, bf16 and fp32; nearest-even, SatNone.
+// and, from the choice that the draft offers, bf16 and fp32; nearest-even, SatNone. Formats are
+// combined only in conversions.
+constexpr const char* kMinimalOfOne[] = {"Negate",
+                                         "Abs",
+                                         "Recip",
+                                         "IsZero",
+                                         "IsOne",
+                                         "IsNaN",
+                                         "IsInfinite",
+                                         "IsFinite",
+                                         "IsSignMinus",
+                                         "IsNormal",
+                                         "IsSubnormal",
+                                         "NextGreaterThan",
+                                         "NextLessThan"};
+constexpr const char* kMinimalOfTwo[] = {"Minimum",
+                                         "Maximum",
+                                         "MinimumNumber",
+                                         "MaximumNumber",
+                                         "MinimumMagnitude",
+                                         "MaximumMagnitude",
+                                         "MinimumMagnitudeNumber",
+                                         "MaximumMagnitudeNumber",
+                                         "MinimumFinite",
+                                         "MaximumFinite",
+                                         "CompareLess",
+                                         "CompareLessEqual",
+                                         "CompareEqual",
+                                         "CompareGreater",
+                                         "CompareGreaterEqual"};
+
 void AddMinimalP3109(Entries& entries) {
   constexpr const char* kFormats[] = {"binary8p4se", "binary8p3se", "binary4p2sf"};
   constexpr const char* kWide[] = {"bf16", "fp32"};
+  const auto named = [](const char* name) { return std::string("p3109.") + name; };
+  const auto convert = [&](const char* from, const char* to, std::string_view level) {
+    OperationRequest request;
+    request.op = named("Convert");
+    request.format = from;
+    request.to = to;
+    entries.Add(std::move(request), level);
+  };
   for (const char* const format : kFormats) {
-    const std::string_view product = std::string_view(format) == "binary4p2sf" ? "full" : "edges";
-    for (const char* const other : kFormats) entries.AddConvert(format, other, "full");
+    const bool small = std::string_view(format) == "binary4p2sf";
+    for (const char* const other : kFormats) convert(format, other, "full");
     for (const char* const wide : kWide) {
-      entries.AddConvert(format, wide, "full");
-      entries.AddConvert(wide, format, std::string_view(wide) == "fp32" ? "edges" : "full");
+      convert(format, wide, "full");
+      convert(wide, format, std::string_view(wide) == "fp32" ? "edges" : "full");
     }
-    for (const char* const op : {"neg", "abs", "recip-p3109", "next-up", "next-down"}) {
-      entries.Add(op, format, "full");
+    for (const char* const op : kMinimalOfOne) entries.Add(named(op).c_str(), format, "full");
+    for (const char* const op : {"Add", "Subtract", "Multiply"}) {
+      entries.Add(named(op).c_str(), format, "full");
     }
-    for (const char* const op : {"add", "sub", "mul"}) entries.Add(op, format, "full");
-    for (const char* const op : {"fma", "faa"}) {
-      entries.Add(op, format, product == "full" ? "full" : "random:50000");
+    for (const char* const op : {"FMA", "FAA"}) {
+      entries.Add(named(op).c_str(), format, small ? "full" : "random:50000");
     }
-    for (const char* const op : {"minimum",
-                                 "maximum",
-                                 "minimum-number",
-                                 "maximum-number",
-                                 "minimum-magnitude",
-                                 "maximum-magnitude",
-                                 "minimum-magnitude-number",
-                                 "maximum-magnitude-number",
-                                 "minimum-finite",
-                                 "maximum-finite",
-                                 "lt",
-                                 "le",
-                                 "eq"}) {
-      entries.Add(op, format, product);
+    for (const char* const op : kMinimalOfTwo) {
+      entries.Add(named(op).c_str(), format, small ? "full" : "edges");
     }
-    for (const char* const op : {"scaled-add", "scaled-sub", "scaled-mul"}) {
+    for (const char* const op : {"ScaledAdd", "ScaledSubtract", "ScaledMultiply"}) {
       OperationRequest request;
-      request.op = op;
+      request.op = named(op);
       request.format = format;
       request.scale_format = "binary8p1uf";
       entries.Add(std::move(request), "random:20000");

@@ -131,6 +131,7 @@ void Cancel(std::span<const Column> columns,
       if (columns[0].format && columns[1].format) CancelSecond(columns, word, inputs);
       break;
     case CaseShape::kBlock:
+    case CaseShape::kRow:
       break;
   }
 }

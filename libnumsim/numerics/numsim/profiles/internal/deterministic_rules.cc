@@ -60,6 +60,8 @@ constexpr RuleLine kRules[] = {
     {.profile = "torch-2.15", .from = kF32, .targets = "e8m0fnu", .nan = kExponentNan, .infinity = kExponentNan, .zero = {0, 0},
      .finite = EncodeExponentHalfUp},
 
+    {.profile = "torch-fp4", .from = kF32, .targets = "e2m1fn", .overflow = kSat},
+
     {.profile = "hip-host",           .from = kAny, .targets = "e4m3fn e4m3fnuz e5m2fnuz", .finite = EncodeHip, .breakpoints = HipBreakpoints},
     {.profile = "hip-host",           .from = kAny, .targets = "e5m2",                     .nan = kSignedOnes, .finite = EncodeHip, .breakpoints = HipBreakpoints},
     {.profile = "hip-host-satfinite", .from = kAny, .targets = "e4m3fn e4m3fnuz e5m2fnuz", .overflow = kProp, .finite = EncodeHip, .breakpoints = HipBreakpoints},
@@ -70,6 +72,17 @@ constexpr RuleLine kRules[] = {
     {.profile = "onnx-cast-23",    .from = kF32, .targets = "e4m3fnuz e5m2fnuz",             .overflow = kProp},
     {.profile = "onnx-cast-24",    .from = kF32, .targets = "e4m3fn e5m2 e4m3fnuz e5m2fnuz", .overflow = kSat},
     {.profile = "onnx-cast-nosat", .from = kF32, .targets = "e4m3fn e5m2 e4m3fnuz e5m2fnuz"},
+
+    {.profile = "onnx-e8m0-up",            .from = kF32, .targets = "e8m0fnu", .rounding = kUp, .overflow = kSat, .nan = kExponentNan, .infinity = kExponentNan,
+     .zero = {0, 0}, .finite = EncodeExponentByMode},
+    {.profile = "onnx-e8m0-up-nosat",      .from = kF32, .targets = "e8m0fnu", .rounding = kUp, .nan = kExponentNan, .infinity = kExponentNan,
+     .zero = {0, 0}, .finite = EncodeExponentByMode},
+    {.profile = "onnx-e8m0-down",          .from = kF32, .targets = "e8m0fnu", .rounding = kZero, .nan = kExponentNan, .infinity = kExponentNan,
+     .zero = {0, 0}, .finite = EncodeExponentByMode},
+    {.profile = "onnx-e8m0-nearest",       .from = kF32, .targets = "e8m0fnu", .rounding = kAway, .overflow = kSat, .nan = kExponentNan, .infinity = kExponentNan,
+     .zero = {0, 0}, .finite = EncodeExponentByMode},
+    {.profile = "onnx-e8m0-nearest-nosat", .from = kF32, .targets = "e8m0fnu", .rounding = kAway, .nan = kExponentNan, .infinity = kExponentNan,
+     .zero = {0, 0}, .finite = EncodeExponentByMode},
 
     {.profile = "qpytorch", .from = kF32, .targets = "e4m3fn qpytorch-e4m3", .meaning = "qpytorch-e4m3", .rounding = kAway, .overflow = kSat,
      .nan = kSignedOnes, .zero = {0, 0}, .finite = EncodeQPyTorch, .nan_payload = RoundNanPayload, .breakpoints = RoundNanPayloadBreakpoints},

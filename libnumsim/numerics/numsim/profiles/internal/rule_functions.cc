@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <bit>
 
 #include "numsim/formats/decode.h"
@@ -61,6 +62,16 @@ uint32_t EncodeExponentHalfUpOfPositive(const ConversionRule& rule,
                                         uint64_t bits,
                                         uint32_t random) {
   return (bits >> 31) != 0 ? rule.nan[1] : EncodeExponentHalfUp(rule, bits, random);
+}
+
+uint32_t EncodeExponentByMode(const ConversionRule& rule, uint64_t bits, uint32_t random) {
+  const auto magnitude = static_cast<uint32_t>(bits) & 0x7FFFFFFFu;
+  const RoundingMode mode = rule.plan.rounding.mode;
+  const uint32_t code = mode == RoundingMode::kUp ? (magnitude + 0x007FFFFFu) >> 23
+                        : mode == RoundingMode::kTowardZero
+                            ? magnitude >> 23
+                            : EncodeExponentHalfUp(rule, bits, random);
+  return rule.plan.overflow == Overflow::kSaturate ? std::min(code, 0xFEu) : code;
 }
 
 uint32_t EncodeQPyTorch(const ConversionRule& rule, uint64_t bits, uint32_t random) {

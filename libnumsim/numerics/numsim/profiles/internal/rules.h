@@ -116,6 +116,12 @@ void HipBreakpoints(const ConversionRule& rule, std::vector<uint64_t>& breakpoin
 uint32_t EncodeExponentHalfUp(const ConversionRule& rule, uint64_t bits, uint32_t random);
 uint32_t EncodeExponentHalfUpOfPositive(const ConversionRule& rule, uint64_t bits, uint32_t random);
 
+// float32 to e8m0fnu as in ONNX's reference evaluator: the exponent field, plus one if the mantissa is
+// not zero (mode rtp), never (rtz), or as in EncodeExponentHalfUp (rna). Subnormals count by these
+// rules too, so 2^-127 itself goes up to 2^-126 in mode rtp. The sign is ignored. A code of 255 becomes
+// 254 under Overflow::kSaturate.
+uint32_t EncodeExponentByMode(const ConversionRule& rule, uint64_t bits, uint32_t random);
+
 // QPyTorch [QPyTorch]. Subnormal results are computed by adding and subtracting the smallest normal
 // number in float32, so they are rounded twice: first to nearest even, then to nearest with ties
 // away from zero. Negative numbers that round to zero become +0.
