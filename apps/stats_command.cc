@@ -213,7 +213,7 @@ Task ParseTask(const StatsOptions& options) {
   task.usual = options.scale == "usual";
   if (!task.usual) task.quantize.scale_rule = ParseScaleRule(options.scale);
   task.fold = ParseFold(options.fold);
-  if (!options.from.empty()) task.from = ParseFormat(options.from);
+  if (!options.from.empty()) task.from = ParseCastFormat(options.from);
   return task;
 }
 
