@@ -55,7 +55,7 @@ TEST_F(Tables, AreShownWithTheirValues) {
 }
 
 TEST_F(Tables, AreRefusedElsewhereByName) {
-  for (const std::string& words :
+  for (const char* const words :
        {"train --preset tiny --set linear.kind=mx --set linear.format=nf4 --out a",
         "update x.npy x.npy y.npy --format nf4",
         "oracle gen --op convert --to nf4 --format fp32"}) {
