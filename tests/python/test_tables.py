@@ -76,7 +76,12 @@ def test_a_table_of_a_file(tmp_path):
 
 @pytest.mark.parametrize(
     "values, message",
-    [([1], "1 values"), ([1, math.inf], "value 1 is inf"), ([3, 3], "equal"), ([[1, 2]], "dimension")],
+    [
+        ([1], "1 values"),
+        ([1, math.inf], "value 1 is inf"),
+        ([3, 3], "equal"),
+        ([[1, 2]], "dimension"),
+    ],
 )
 def test_bad_tables_are_refused(values, message):
     with pytest.raises(ValueError, match=message):
@@ -121,3 +126,20 @@ def test_flushed_subnormals_are_zeros():
     assert np.array_equal(ns.round(x, f), np.where(np.abs(kept) < 0.015625, 0, kept))
     assert np.signbit(ns.round(x, f)[3]) and f.min_positive == 0.015625
     assert not ns.decode(np.arange(8, dtype=np.uint8), f).any()
+
+
+@pytest.mark.parametrize("bits", [2, 4, 5, 8, 12])
+@pytest.mark.parametrize("kind", ["int", "uint", "symmetric"])
+def test_integers_of_every_half_precision_number(bits, kind):
+    halves = np.arange(65536, dtype=np.uint16)
+    brains = (halves.astype(np.uint32) << 16).view(F32)
+    x = np.concatenate([halves.view(np.float16).astype(F32), brains])
+    x = x[np.isfinite(x)]
+    name = {"int": f"fixed{bits}.0", "uint": f"uint{bits}"}.get(kind, f"int{bits}:range=symmetric")
+    high = 2**bits - 1 if kind == "uint" else 2 ** (bits - 1) - 1
+    low = {"int": -high - 1, "uint": 0}.get(kind, -high)
+    away = lambda v: np.copysign(np.floor(np.abs(v) + 0.5), v)  # noqa: E731
+    rounds = {"rne": np.rint, "rtz": np.trunc, "rtp": np.ceil, "rtn": np.floor, "rna": away}
+    for rounding, function in rounds.items():
+        expected = np.clip(function(x.astype(np.float64)), low, high)
+        assert np.array_equal(ns.round(x, name, rounding=rounding), expected), rounding
