@@ -24,7 +24,9 @@ class Natural {
 
   bool IsZero() const { return size_ == 0; }
   bool IsOdd() const { return size_ > 0 && limbs_[0] % 2 != 0; }
-  uint64_t Limb(int i) const { return i < size_ ? limbs_[i] : 0; }  // the lowest is 0
+  uint64_t Limb(int i) const {
+    return i < size_ ? limbs_[static_cast<size_t>(i)] : 0;
+  }  // the lowest is 0
   // The number of bits up to the highest that is set.
   int BitLength() const;
   // A float64 number at most a few units in its last place away; for guesses

@@ -1,5 +1,6 @@
 #include "numsim/arith/p3109.h"
 
+#include <algorithm>
 #include <array>
 
 #include "numsim/arith/internal/deliver.h"

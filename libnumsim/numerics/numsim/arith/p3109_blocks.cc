@@ -1,5 +1,6 @@
 #include "numsim/arith/p3109_blocks.h"
 
+#include <algorithm>
 #include <array>
 #include <bit>
 

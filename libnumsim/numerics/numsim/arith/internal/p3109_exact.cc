@@ -2,6 +2,7 @@
 
 #include <bit>
 #include <optional>
+#include <utility>
 
 #include "numsim/arith/elementary.h"
 #include "numsim/arith/internal/order.h"

@@ -122,7 +122,9 @@ Outcome Angle(const Unrounded& y, const Unrounded& x, bool of_pi, const Divisor&
   }
   if (eighths) {
     if (of_pi) return Deliver(Limit::Exactly(y.negative, -2, static_cast<uint64_t>(*eighths)), d);
-    return Deliver(Limit::Pi(y.negative, std::bit_width(static_cast<unsigned>(*eighths)) - 3), d);
+    return Deliver(Limit::Pi(y.negative,
+                             static_cast<int>(std::bit_width(static_cast<unsigned>(*eighths))) - 3),
+                   d);
   }
   const Argument a = ArgumentOf(y), b = ArgumentOf(x);
   const int ratio = a.Binade() - b.Binade();  // log2 of |y / x|, to 1
