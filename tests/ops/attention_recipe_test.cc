@@ -517,7 +517,8 @@ void ExpectKeyError(const Precision& precision,
 
 TEST(MakeAttentionRecipe, NamesWhatIsWrong) {
   ExpectKeyError({.accumulate = "library"}, "accumulate", {"'library'", "order", "fp32:unfused"});
-  ExpectKeyError({.accumulate = "fp33"}, "accumulate", {"fp33"});
+  ExpectKeyError({.accumulate = "fp33"}, "accumulate", {"fp33", "did you mean fp32?"});
+  ExpectKeyError({.accumulate = "hoper-bf16"}, "accumulate", {"did you mean hopper-bf16?"});
   ExpectKeyError({.format = "bf61"}, "format", {"bf61"});
   ExpectKeyError({.format = "ue4m3"}, "format", {"no sign"});
   ExpectKeyError(

@@ -39,6 +39,15 @@ auto ParseKey(std::string_view key, const Parse& parse) {
   }
 }
 
+// Returns the names of modes that a mistyped one may stand for, separated by ", ".
+std::string ModeNames() {
+  std::string names = "exact, fp64, fp32, fp32:unfused";
+  for (const AccumulationModeRow& row : AccumulationModeTable()) {
+    names += fmt::format(", {}", row.name);
+  }
+  return names;
+}
+
 AccumulationMode ParseMode(const std::string& text) {
   if (text == "library") {
     throw KeyError(
@@ -46,7 +55,11 @@ AccumulationMode ParseMode(const std::string& text) {
         "'library' leaves the order of sums to a linear algebra library, which attention "
         "does not use; expected another accumulation mode (oracle.md), such as fp32:unfused");
   }
-  return ParseKey("accumulate", [&] { return ParseOrderedAccumulationMode(text); });
+  try {
+    return ParseOrderedAccumulationMode(text);
+  } catch (const Error& error) {
+    throw KeyError("accumulate", error.what() + DidYouMean(text, ModeNames()));
+  }
 }
 
 Format ParseOperandFormat(std::string_view key, const std::string& text) {
