@@ -154,7 +154,8 @@ HWY_INLINE void FillPanelOf(const AlignedSums& sums,
                             size_t depth,
                             uint8_t* panel) {
   if (is_a) {
-    const hn::CappedTag<float, kRows % 4 == 0 ? 4 : 2> d;
+    constexpr size_t kMost = HWY_MAX_BYTES / sizeof(T);  // of one vector: on Arm 2 doubles
+    const hn::CappedTag<float, std::min<size_t>(kRows % 4 == 0 ? 4 : 2, kMost)> d;
     return FillPanel<T>(d, sums, is_a, grid, values, kRows, depth, panel);
   }
   const hn::Rebind<float, hn::ScalableTag<T>> d;
