@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include <bit>
 #include <utility>
 #include <vector>
 
@@ -12,6 +13,7 @@
 #include "numsim/arith/p3109_blocks.h"
 #include "numsim/formats/format_table.h"
 #include "numsim/formats/named_formats.h"
+#include "numsim/rounding/shared/lanes_scalar.h"
 #include "tests/reference/arithmetic.h"
 #include "tests/reference/elementary.h"
 #include "tests/reference/inputs.h"
@@ -198,6 +200,20 @@ TEST(ElementaryOfTwo, EqualsMpfr) {
       }
     }
   }
+}
+
+// 17 (2^70 + 15) 2^-74 is just above the tie 17/16: its first 62 bits are those of the tie.
+TEST(P3109, BlockReduceMultiplySeesTheLastBitOfAProduct) {
+  ASSERT_TRUE(scalar::Int128{211} * 59387 * 6693061 * 14076707 == (scalar::Int128{1} << 70) + 15);
+  std::vector<uint32_t> elements;
+  for (const float x : {0x11p-74f, 211.0f, 59387.0f, 6693061.0f, 14076707.0f}) {
+    elements.push_back(std::bit_cast<uint32_t>(x));
+  }
+  const Operand one = {kFp32, 0x3F800000};
+  const EncodePlan to = MakeEncodePlan(kBinary8p4se);
+  EXPECT_EQ(BlockReduceMultiply({one, kFp32, elements}, to), 0x41u);
+  const std::vector<uint32_t> tie = {std::bit_cast<uint32_t>(17.0f / 16)};
+  EXPECT_EQ(BlockReduceMultiply({one, kFp32, tie}, to), 0x40u);
 }
 
 TEST(P3109, PropertiesAreThoseOfTheDraftsTable) {

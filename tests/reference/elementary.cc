@@ -279,7 +279,7 @@ ExactNumber AtFinite(Function function, mpfr_ptr x) {
   const double value = mpfr_get_d(x, MPFR_RNDN);  // exact for the value of a code
   const bool negative = value < 0;
   const double magnitude = negative ? -value : value;
-  const ExactNumber tiny = Finite(false, 0, 1, -2000, true);
+  ExactNumber tiny = Finite(false, 0, 1, -2000, true);
   switch (function) {
     case Function::kExp:
     case Function::kExp2:

@@ -55,8 +55,8 @@ bool HasMpfr();
 ExactNumber ExactFunction(Function function, const Grid& grid, uint32_t code);
 // The function of a number that is the exact value of a code times that of another, such as a scaled
 // element: no root, no fraction.
-ExactNumber ExactFunction(Function function, const ExactNumber& x);
-ExactNumber ExactFunction(Function2 function, const ExactNumber& x, const ExactNumber& y);
+ExactNumber ExactFunction(Function function, const ExactNumber& operand);
+ExactNumber ExactFunction(Function2 function, const ExactNumber& a, const ExactNumber& b);
 
 // The 512 leading bits of a constant as 8 words, highest first.
 enum class Constant { kLn2, kInverseRootTwoPi, kPi, kTwoOverPi };
