@@ -31,7 +31,7 @@ TEST_F(Tables, BlocksUnderAbsoluteMaximaAsInQlora) {
   EXPECT_EQ(scales.Data<float>()[1], 63);
   EXPECT_EQ(codes.Data<uint8_t>()[0], 0);
   EXPECT_EQ(codes.Data<uint8_t>()[127], 15);
-  Output("dequantize codes.npy scales.npy back.npy --format nf4 --granularity block:64");
+  Output("dequantize codes.npy back.npy --scales scales.npy --format nf4 --granularity block:64");
   EXPECT_EQ(GetNpy("back.npy").Data<float>()[0], -64);
   EXPECT_THAT(Output("stats x.npy --format nf4,int4 --granularity block:64"), HasSubstr("nf4"));
 }
@@ -57,7 +57,7 @@ TEST_F(Tables, AreShownWithTheirValues) {
 TEST_F(Tables, AreRefusedElsewhereByName) {
   for (const char* const words :
        {"train --preset tiny --set linear.kind=mx --set linear.format=nf4 --out a",
-        "update x.npy x.npy y.npy --format nf4",
+        "update x.npy x.npy y.npy --format nf4 --rule naive --lr 1",
         "oracle gen --op convert --to nf4 --format fp32"}) {
     const Outcome outcome = Numsim(words);
     EXPECT_EQ(outcome.exit_code, 2) << words;

@@ -119,7 +119,7 @@ TEST(MakeSettings, FewStepsAloneAreValidForEveryExperimentThatTrains) {
           << experiment.name << " --steps " << steps;
     }
   }
-  EXPECT_EQ(experiments, 11u);
+  EXPECT_EQ(experiments, 12u);
 }
 
 TEST(MakeSettings, SeedsAreThoseThatAreAskedForWhateverThePreset) {

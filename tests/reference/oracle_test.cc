@@ -56,7 +56,7 @@ TEST(Grid, ValuesAscendInEveryFormat) {
 // The largest value not above x, found by looking at all of them.
 int64_t ScanFor(const Grid& grid, double x) {
   int64_t found = grid.format().has_zero ? 0 : -1;
-  for (int64_t p = 0; p <= grid.end(); ++p) {
+  for (int64_t p = 0; p <= grid.end(true); ++p) {
     if (grid.Value(p) <= x) found = p;
   }
   return found;
@@ -72,7 +72,7 @@ TEST(Grid, LocateAgreesWithAPlainScan) {
         if (x.kind != Real::Kind::kFinite) continue;
         const Place place = grid.Locate(x.magnitude);
         ASSERT_EQ(place.position, ScanFor(grid, x.magnitude)) << format.name << " " << x.magnitude;
-        if (place.position == grid.end()) continue;
+        if (place.position == grid.end(true)) continue;
         ASSERT_EQ(grid.Value(place.position) + place.distance, x.magnitude);
         ASSERT_EQ(grid.Value(place.position) + place.gap, grid.Value(place.position + 1));
       }

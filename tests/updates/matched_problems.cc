@@ -90,6 +90,14 @@ EncodePlan MatchedPlan(const std::string& format) {
   return MakeEncodePlan(ParseFormat(format).spec, {}, Overflow::kSaturate);
 }
 
+std::vector<oracle::Format> SymmetricFormats() {
+  std::vector<oracle::Format> formats;
+  for (const oracle::Format& format : oracle::AllFormats()) {
+    if (!format.lowest) formats.push_back(format);
+  }
+  return formats;
+}
+
 MatchedProblem MatchedCase::Problem() const {
   double square = 0;
   for (const float u : update) square += static_cast<double>(u) * static_cast<double>(u);

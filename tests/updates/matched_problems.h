@@ -9,6 +9,7 @@
 
 #include "numsim/rounding/encode_plan.h"
 #include "numsim/updates/internal/matched_step.h"
+#include "tests/reference/formats.h"
 
 namespace numsim {
 
@@ -42,6 +43,9 @@ struct MatchedCase {
 };
 
 EncodePlan MatchedPlan(const std::string& format);
+
+// All formats except those with a lowest number that has no opposite, which the matched rules refuse.
+std::vector<oracle::Format> SymmetricFormats();
 
 // `n` weights and updates of those kinds, the same for the same seed; some update is not zero. All
 // settings besides are drawn too: the learning rate from 1e-12 to 10.

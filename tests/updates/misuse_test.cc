@@ -1,6 +1,7 @@
 // Steps whose arrays do not fit throw Error and move nothing.
 #include "tests/support/misuse.h"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -34,6 +35,25 @@ struct MisusedStep {
   WeightUpdate step{.format = ParseFormat("bf16").spec, .learning_rate = 0.5f};
   UpdateState state;
 };
+
+// They search along numbers that come in pairs, w and -w; int4 has -8 alone.
+TEST(UpdateMisuse, MatchedRulesNeedTheOppositeOfEachNumber) {
+  for (const char* const text : {"norm-matched", "projection-matched"}) {
+    const UpdateRule rule = ParseUpdateRule(text);
+    EXPECT_EQ(ErrorOf([&] { CheckUpdateRule(rule, ParseFormat("int4")); }),
+              fmt::format("update rule {}: weights of format int4, whose lowest number has no "
+                          "opposite; expected int4:range=symmetric",
+                          text));
+    CheckUpdateRule(rule, ParseFormat("int4:range=symmetric"));
+    MisusedStep step(text);
+    step.step.format = ParseFormat("fixed4.4").spec;
+    EXPECT_EQ(step.Error(),
+              fmt::format("update rule {}: weights of format fixed4.4, whose lowest number has no "
+                          "opposite; expected fixed4.4:range=symmetric",
+                          text));
+  }
+  CheckUpdateRule(ParseUpdateRule("stochastic"), ParseFormat("int4"));
+}
 
 // Every kind of rule checks the same arguments before anything else.
 TEST(UpdateMisuse, ArraysAndNumbersOfAStepAreChecked) {

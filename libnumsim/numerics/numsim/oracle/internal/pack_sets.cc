@@ -246,8 +246,10 @@ void AddOperations(Entries& entries) {
     if (info.options.wide_source && info.options.to) request.to = "e4m3fn";
     if (request.op == "dot") request.to = "fp32";
     if (info.options.invalid_integer) request.invalid_integer = InvalidInteger::kRiscv;
-    const bool one_operand = MakeOperation(request)->inputs().size() == 1;
-    entries.Add(std::move(request), one_operand ? "edges" : "random:4000");
+    // Of operations on blocks, a case has dozens of operands.
+    const size_t inputs = MakeOperation(request)->inputs().size();
+    const size_t cases = std::clamp<size_t>(16000 / inputs, 250, 4000);
+    entries.Add(std::move(request), inputs == 1 ? "edges" : fmt::format("random:{}", cases));
   }
 }
 

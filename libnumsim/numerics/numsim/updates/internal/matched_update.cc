@@ -15,7 +15,9 @@ constexpr Keyword<SmallStep> kSmallSteps[] = {
 
 class Matched final : public UpdateMethod {
  public:
-  constexpr Matched() : UpdateMethod({.has_scope = true, .searches = true, .on_device = true}) {}
+  constexpr Matched()
+      : UpdateMethod(
+            {.has_scope = true, .searches = true, .on_device = true, .needs_symmetry = true}) {}
 
   void SetArgument(UpdateRule& rule,
                    std::string_view argument,

@@ -31,6 +31,7 @@ struct UpdateTraits {
   // If nothing moved although lr u is not zero, the status is kBelowMinStep.
   bool tells_if_nothing_moved = false;
   bool on_device = false;                   // a device has the rule, for a single group
+  bool needs_symmetry = false;              // a format has -w for each of its numbers w
   const FormatSpec* only_format = nullptr;  // of the weights; null: any
 };
 

@@ -12,7 +12,21 @@
 
 namespace numsim {
 
+namespace {
+
+void CheckSymmetry(const UpdateRule& rule, const FormatSpec& format) {
+  if (!MethodOf(rule.kind).traits.needs_symmetry || !format.full_range) return;
+  throw Error::Format(
+      "update rule {}: weights of format {}, whose lowest number has no opposite; expected {}:range=symmetric",
+      ToString(rule.kind),
+      ToString(format),
+      ToString(format));
+}
+
+}  // namespace
+
 void CheckUpdateRule(const UpdateRule& rule, const Format& format) {
+  CheckSymmetry(rule, format.spec);
   const UpdateMethod& method = MethodOf(rule.kind);
   const FormatSpec* const only = method.traits.only_format;
   if (only != nullptr && format.spec != *only) {
@@ -26,6 +40,7 @@ void CheckUpdateRule(const UpdateRule& rule, const Format& format) {
 
 void CheckRule(const UpdateRule& rule, const FormatSpec& format) {
   RefuseTable(format, "a weight update");
+  CheckSymmetry(rule, format);
   const UpdateMethod& method = MethodOf(rule.kind);
   const FormatSpec* const only = method.traits.only_format;
   NUMSIM_REQUIRE(!method.traits.has_scope || ElementGroups::Has(rule.scope),
