@@ -117,8 +117,7 @@ Truth Holds(Predicate predicate, const Operand& a, const Operand& b) noexcept;
 //   Finite     Only in [P3109]. If one operand is a NaN, the result is the other operand, even if
 //              that is infinite. If one operand is infinite and the other finite, the result is the
 //              finite one. Otherwise as without Finite.
-// Two NaNs give NaN. -0 is less than +0. The rules of [P3109] are taken from public formalisations
-// of the drafts [P3109-Imandra]; the draft's own text was not available.
+// Two NaNs give NaN. -0 is less than +0.
 enum class Extremum : uint8_t {
   kMinimum,
   kMaximum,
@@ -162,9 +161,6 @@ Rounded Absolute(const Operand& a) noexcept;
 // The value of an operand is scale * element, exact. A NaN scale or element gives NaN; zero times
 // infinity gives NaN and kInvalid. Zeros have the signs described above for products and their sum;
 // [P3109] has no -0, and neither have its formats.
-//
-// The meaning was taken from public formalisations of the drafts [P3109-Imandra]; the draft's own
-// text was not available.
 
 // The number scale * element, exact.
 struct ScaledOperand {
