@@ -40,6 +40,7 @@ class Grid {
   }
   // Gaps included.
   bool HasBitsOf(const Grid& other) const {
+    if (values_.empty() || other.values_.empty()) return values_.empty() && other.values_.empty();
     return values_.size() == other.values_.size() &&
            std::memcmp(values_.data(), other.values_.data(), values_.size() * sizeof(T)) == 0;
   }

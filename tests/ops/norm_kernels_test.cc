@@ -3,7 +3,9 @@
 #include "numsim/ops/internal/norm_kernels.h"
 
 #include <gtest/gtest.h>
+#include <sys/mman.h>
 
+#include <algorithm>
 #include <limits>
 
 #include "numsim/ops/shared/norm.h"
@@ -148,10 +150,10 @@ void ExpectSameNorms(const Problem& p, uint64_t seeds) {
 
 // Around the numbers of lanes, of columns of a tile, of vectors of a round and of rows of a block.
 TEST(NormKernels, GiveTheBitsOfTheHostAtEveryShape) {
-  for (const size_t rows : {1, 2, 15, 16, 17, 127, 128, 129, 300}) {
+  for (const size_t rows : {1, 2, 16, 17, 127, 129, 300}) {
     for (const size_t vectors : {1, 3}) {
-      for (const size_t n : {1, 2, 15, 16, 17, 31, 33, 130, 255, 256, 257, 600}) {
-        if (rows * n * vectors > 15000) continue;
+      for (const size_t n : {1, 2, 15, 16, 17, 33, 255, 257, 600}) {
+        if (rows * n * vectors > 9000) continue;
         SCOPED_TRACE(std::to_string(rows) + " rows of " + std::to_string(vectors) + " x " +
                      std::to_string(n));
         ExpectSameNorms(Problem(rows, vectors, n), 2);
@@ -185,6 +187,40 @@ TEST(NormKernels, MayWriteTheirResultsOverTheirInputs) {
                     r.gain_gradient.View(),
                     g.View());
   EXPECT_TRUE(Same({x, r.gain_gradient, g}, {rms[2], rms[3], rms[5]}));
+}
+
+// Memory that ends where pages do: nothing behind it can be read.
+class LastPage {
+ public:
+  explicit LastPage(size_t n) : n_(n) {
+    base_ = static_cast<char*>(
+        mmap(nullptr, 2 * kPage, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
+    mprotect(base_ + kPage, kPage, PROT_NONE);
+  }
+  ~LastPage() { munmap(base_, 2 * kPage); }
+  LastPage(const LastPage&) = delete;
+  LastPage& operator=(const LastPage&) = delete;
+
+  MatrixSpan<float> View() const { return {reinterpret_cast<float*>(base_ + kPage) - n_, n_}; }
+
+ private:
+  static constexpr size_t kPage = 65536;
+  size_t n_;
+  char* base_;
+};
+
+TEST(NormKernels, ReadNothingBehindARow) {
+  for (size_t n = 1; n < 40; ++n) {
+    const Problem p(1, 1, n);
+    const Grids rms = RmsNormOnHost(p);
+    const LastPage x(n), gain(n), y(n);
+    std::copy_n(p.x.View().data, n, x.View().data);
+    std::copy_n(p.gain.View().data, n, gain.View().data);
+    float inverse;
+    RmsNormBy(FiberLauncher{}, x.View(), gain.View(), kEpsilon, {&inverse, 1}, y.View());
+    EXPECT_EQ(inverse, rms[0](0, 0));
+    for (size_t i = 0; i < n; ++i) EXPECT_EQ(y.View().data[i], rms[2](0, i)) << n;
+  }
 }
 
 TEST(NormKernels, WriteZeroSumsForNoRows) {

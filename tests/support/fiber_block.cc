@@ -114,7 +114,7 @@ std::string Describe(const std::vector<Thread>& threads, size_t number) {
   const Thread& thread = threads[number];
   const std::string file = thread.at.file;
   const std::string at = file.substr(file.rfind('/') + 1) + ":" + std::to_string(thread.at.line);
-  const std::string name = "thread " + std::to_string(number);
+  std::string name = "thread " + std::to_string(number);
   switch (thread.wait) {
     case Wait::kNone:
       return name + " can go on";
@@ -141,8 +141,11 @@ struct FiberBlock::State {
   uint64_t draws = 0;
   std::function<void(unsigned thread)> body;
 
-  static void Enter(unsigned high, unsigned low) {  // makecontext passes ints
-    auto& state = *reinterpret_cast<State*>(uintptr_t{high} << 32 | uintptr_t{low});
+  // Of the block that runs on this thread: makecontext passes no pointers.
+  static thread_local State* running;
+
+  static void Enter() {
+    State& state = *running;
     Arrive(state.caller);
     state.body(state.current);
     state.Leave(Wait::kEnded);
@@ -159,12 +162,7 @@ struct FiberBlock::State {
     t.fiber.context.uc_stack.ss_sp = stack;
     t.fiber.context.uc_stack.ss_size = kStackBytes;
     t.fiber.context.uc_link = nullptr;
-    const auto self = reinterpret_cast<uintptr_t>(this);
-    makecontext(&t.fiber.context,
-                reinterpret_cast<void (*)()>(&State::Enter),
-                2,
-                static_cast<unsigned>(self >> 32),
-                static_cast<unsigned>(self));
+    makecontext(&t.fiber.context, &State::Enter, 0);
   }
 
   // Gives the turn back to Run; returns when the thread need not wait any longer.
@@ -234,6 +232,8 @@ struct FiberBlock::State {
   }
 };
 
+thread_local FiberBlock::State* FiberBlock::State::running = nullptr;
+
 FiberBlock::FiberBlock(unsigned threads, const FiberOptions& options)
     : state_(std::make_unique<State>()) {
   state_->options = options;
@@ -251,6 +251,7 @@ FiberBlock::~FiberBlock() {
 
 void FiberBlock::Run(size_t block, const std::function<void(FiberEnv&)>& body) {
   State& state = *state_;
+  State::running = &state;
   state.body = [&](unsigned thread) {
     FiberEnv env(this, block, thread);
     body(env);
