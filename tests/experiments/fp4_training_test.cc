@@ -20,7 +20,7 @@ namespace {
 
 using ::testing::HasSubstr;
 
-TrainConfig ConfigOfArm(const std::string& recipe, const std::string& preset = "standard") {
+TrainConfig ConfigOfArm(const std::string& recipe, const std::string& preset = "paper") {
   const study::Study study = Fp4TrainingStudy();
   return ConfigOf(study, MakeSettings(Fp4Training(), preset, 0, 1, {}), {recipe}, 0);
 }
@@ -80,7 +80,7 @@ TEST(Fp4Training, OtherArmsDifferInWhatTheirNamesSay) {
 // Inner dimensions are multiples of the transforms, and all arms of all claims are trained.
 TEST(Fp4Training, TheStandardPresetTrainsAllArms) {
   const Experiment experiment = Fp4Training();
-  const Settings settings = MakeSettings(experiment, "standard", 0, 1, {{"text-size", "131072"}});
+  const Settings settings = MakeSettings(experiment, "paper", 0, 1, {{"text-size", "131072"}});
   const std::vector<Trial> trials = experiment.trials(settings);
   EXPECT_EQ(trials.size(), Fp4TrainingStudy().axes.front().choices.size());
 }
