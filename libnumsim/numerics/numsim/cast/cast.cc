@@ -73,7 +73,9 @@ void InChunks(const MatrixSpan<const In>& in, const MatrixSpan<Out>& out, const 
 
 // Returns whether a call with arrays of the host runs on the device. Tables of values have no kernel
 // there.
-bool GoesToDevice(const FormatSpec& format) { return UsesDevice() && !format.IsTable(); }
+[[maybe_unused]] bool GoesToDevice(const FormatSpec& format) {
+  return UsesDevice() && !format.IsTable();
+}
 
 template <typename Code>
 void EncodeOneThread(
