@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "numsim/formats/value_table.h"
+#include "numsim/io/array.h"
 #include "tests/support/io_fixture.h"
 
 namespace numsim {
