@@ -5,6 +5,7 @@
 
 #include "numsim/formats/value_table.h"
 #include "numsim/io/array.h"
+#include "numsim/io/npy.h"
 #include "tests/support/io_fixture.h"
 
 namespace numsim {
