@@ -31,12 +31,14 @@ enum class Op : uint8_t {
 #undef NUMSIM_P3109_OP
 };
 
+// An operation with its name, its meaning and the number of its operands.
 struct OpInfo {
   Op op;
   std::string_view name;     // as the draft has it, "ArcTan2Pi"
   std::string_view meaning;  // of operands a, b, c
   size_t operands;           // 1, 2 or 3
 };
+// All operations, in the order of the enumerators.
 inline constexpr std::array kOps = {
 #define NUMSIM_P3109_OP(name, operands, meaning) OpInfo{Op::k##name, #name, meaning, operands},
 #include "numsim/arith/p3109_ops.inc"
@@ -62,6 +64,7 @@ uint32_t Compute(Op op,
 
 // Comparisons. NaN compares false with everything.
 enum class Comparison : uint8_t { kLess, kLessEqual, kEqual, kGreaterEqual, kGreater };
+// Returns whether the comparison of a with b is true.
 bool Holds(Comparison comparison, const Operand& a, const Operand& b) noexcept;
 // Returns a <= b in the order in which NaN is below all numbers; two NaNs give true.
 bool TotalOrder(const Operand& a, const Operand& b) noexcept;
@@ -77,13 +80,16 @@ enum class Class : uint8_t {
   kPositiveNormal,
   kPositiveInfinity,
 };
+// Returns the class of a value.
 Class ClassOf(const Operand& a) noexcept;
+// Return whether a is a zero, the number 1, NaN, an infinity, or a number.
 bool IsZero(const Operand& a) noexcept;
 bool IsOne(const Operand& a) noexcept;
 bool IsNan(const Operand& a) noexcept;
 bool IsInfinite(const Operand& a) noexcept;
 bool IsFinite(const Operand& a) noexcept;
-bool IsSignMinus(const Operand& a) noexcept;  // below zero; false for NaN and -0
+// Return whether a is below zero (false for NaN and -0), a normal or a subnormal number.
+bool IsSignMinus(const Operand& a) noexcept;
 bool IsNormal(const Operand& a) noexcept;
 bool IsSubnormal(const Operand& a) noexcept;
 
@@ -108,6 +114,7 @@ struct FormatProperties {
   uint32_t max_subnormal = 0;  // NaN if no value is subnormal
   uint32_t min_normal = 0;     // NaN if no value is normal
 };
+// Returns the properties of a format.
 FormatProperties PropertiesOf(const FormatSpec& format) noexcept;
 
 // Same as numsim::Divide and numsim::Reciprocal, with flags, except that a zero divisor gives NaN and

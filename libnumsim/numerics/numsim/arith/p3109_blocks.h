@@ -10,6 +10,7 @@
 
 namespace numsim::p3109 {
 
+// A block: the value of element i is the exact product of the scale and of elements[i].
 struct Block {
   Operand scale = {};
   FormatSpec format = {};  // of the elements

@@ -103,6 +103,7 @@ constexpr FormatSpec FixedPoint(int integer_bits, int fraction_bits, Sign sign) 
           .full_range = is_signed};
 }
 
+// The integers from -127 to 127 in two's complement; the code 0x80 is unused.
 inline constexpr FormatSpec kIntegersTo127 = [] {
   FormatSpec spec = FixedPoint(8, 0, Sign::kTwosComplement);
   spec.full_range = false;

@@ -28,6 +28,7 @@
 
 namespace numsim {
 
+// A format whose codes stand for the values of a list.
 struct ValueTable {
   std::string name;
   std::string source;  // keys of docs/references.md

@@ -10,6 +10,7 @@ struct InnerRange {
   size_t begin = 0;
   size_t end = 0;
 
+  // Returns the number of products.
   size_t Size() const { return end - begin; }
 };
 

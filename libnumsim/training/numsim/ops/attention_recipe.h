@@ -52,6 +52,7 @@ struct AttentionOperand {
   ScaleRule scale_rule = ScaleRule::kNone;
   Overflow overflow = Overflow::kNonsaturate;
 
+  // Returns whether elements are rounded without a scale.
   bool Unscaled() const { return scale_rule == ScaleRule::kNone; }
 };
 
