@@ -214,7 +214,9 @@ def pi():
             k += 2
         return total
 
-    return Decimal(4 * (4 * inverse(5) - inverse(239))).scaleb(-(DIGITS + 150))
+    with localcontext() as context:  # whatever context calls it first
+        context.prec = DIGITS + 160
+        return Decimal(4 * (4 * inverse(5) - inverse(239))).scaleb(-(DIGITS + 150))
 
 
 def sine(x):
