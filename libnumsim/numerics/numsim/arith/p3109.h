@@ -6,6 +6,7 @@
 // from numsim's own operations (arith.h, elementary.h) in what the draft defines otherwise:
 //   - There are no flags and one zero: -0 counts as 0, and no result is -0.
 //   - All NaNs are one, which is delivered with a clear sign bit.
+//   - The angle of (-infinity, y) is pi for every finite y, also below zero.
 //   - x / 0 and 1 / 0, 1 / sqrt(0), tan(pi (n + 1/2)), the angle of (0, 0), of two infinities, and
 //     hypot of NaN and infinity are NaN.
 //   - Under SatNone, a number below an unsigned format's range is NaN, but 0 in modes rtz and rtp, and

@@ -193,7 +193,9 @@ Unrounded SumOfTerms(const Term& x, const Term& y, const Term& z, const Divisor&
 
 Unrounded Angle(Op op, const Unrounded& y, const Unrounded& x, const Divisor& d) {
   if ((IsZero(x) && IsZero(y)) || (IsInfinite(x) && IsInfinite(y))) return kNan;
-  return exact::Angle(y, x, op == Op::kArcTan2Pi, d).value;
+  // At x = -infinity the draft has pi for every finite y, also below zero.
+  const bool left = IsInfinite(x) && x.negative;
+  return exact::Angle(left ? WithSign(y, false) : y, x, op == Op::kArcTan2Pi, d).value;
 }
 
 Unrounded Clamped(const Unrounded& x, const Unrounded& low, const Unrounded& high) {
