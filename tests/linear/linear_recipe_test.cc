@@ -334,7 +334,7 @@ TEST(MakeLinearRecipe, WordsForFormatsWithScalesSetBlockAndRule) {
   EXPECT_EQ(MakeLinearRecipe(options)[LinearGemm::kForward].a.format.name, "e3m2fn");
   options.scale_rule = "e8m0-even";
   options.block = 64;
-  const OperandRecipe& a = MakeLinearRecipe(options)[LinearGemm::kForward].a;
+  const OperandRecipe a = MakeLinearRecipe(options)[LinearGemm::kForward].a;
   EXPECT_EQ(a.scale_rule, ScaleRule::kE8m0Even);
   EXPECT_EQ(ToString(a.layout), "block:64");
   options = Kind("switchback");
