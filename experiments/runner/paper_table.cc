@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <optional>
 
 #include "experiments/claims/frame.h"
 #include "experiments/claims/scale.h"
@@ -26,33 +27,37 @@ void RequireColumn(const Table& table, const std::string& name, const std::strin
   }
 }
 
-// Returns how many decimals show `digits` significant digits of a positive number.
-int Decimals(double value, int digits) {
-  return std::max(0, digits - 1 - static_cast<int>(std::floor(std::log10(value))));
+// Returns how many decimals show half of the interval with kDigitsOfHalf significant digits; nothing without
+// an interval.
+std::optional<int> Decimals(const Estimate& estimate) {
+  const double half = (estimate.high - estimate.low) / 2;
+  if (!std::isfinite(half) || half <= 0) return std::nullopt;
+  return std::max(0, kDigitsOfHalf - 1 - static_cast<int>(std::floor(std::log10(half))));
+}
+
+std::string WithoutInterval(const Estimate& estimate) {
+  return fmt::format("{:.{}g}", estimate.value, kDigitsOfMean);
 }
 
 // Returns "2.110 +- 0.048".
 std::string MeanText(const Estimate& mean) {
-  if (!std::isfinite(mean.value)) return fmt::format("{}", mean.value);
-  const double half = (mean.high - mean.low) / 2;
-  if (!std::isfinite(half) || half <= 0) return fmt::format("{:.{}g}", mean.value, kDigitsOfMean);
-  const int decimals = Decimals(half, kDigitsOfHalf);
-  return fmt::format("{:.{}f} +- {:.{}f}", mean.value, decimals, half, decimals);
+  const std::optional<int> decimals = Decimals(mean);
+  if (!decimals) return WithoutInterval(mean);
+  return fmt::format(
+      "{:.{}f} +- {:.{}f}", mean.value, *decimals, (mean.high - mean.low) / 2, *decimals);
 }
 
 // Returns "-0.006 [-0.074, 0.062]".
-std::string IntervalText(const Estimate& estimate) {
-  const double half = (estimate.high - estimate.low) / 2;
-  if (!std::isfinite(half)) return fmt::format("{:.{}g}", estimate.value, kDigitsOfMean);
-  if (half <= 0) return fmt::format("{:.{}g}", estimate.value, kDigitsOfMean);
-  const int decimals = Decimals(half, kDigitsOfHalf);
+std::string EstimateText(const Estimate& estimate) {
+  const std::optional<int> decimals = Decimals(estimate);
+  if (!decimals) return WithoutInterval(estimate);
   return fmt::format("{:.{}f} [{:.{}f}, {:.{}f}]",
                      estimate.value,
-                     decimals,
+                     *decimals,
                      estimate.low,
-                     decimals,
+                     *decimals,
                      estimate.high,
-                     decimals);
+                     *decimals);
 }
 
 Frame Selected(const Table& table, const Selection& selection, const std::string& file) {
@@ -76,12 +81,18 @@ Frame Selected(const Table& table, const Selection& selection, const std::string
 }
 
 SeedValues ValuesOf(const Frame& row, const std::string& column, const std::string& file) {
+  for (const Frame& of_seed : row.By({"seed"})) {
+    if (of_seed.Size() == 1) continue;
+    throw Error::Format(
+        "{}: column '{}': seed {} has two values; name one more column for the rows",
+        file,
+        column,
+        of_seed.Text("seed"));
+  }
   try {
     return row.OverSeeds(column);
-  } catch (const Error& error) {
-    const bool again = std::string_view(error.what()).find("two values") != std::string_view::npos;
-    const char* const hint = again ? "; name one more column for the rows" : "";
-    throw Error::Format("{}: {}{}", file, error.what(), hint);
+  } catch (const Error& error) {  // a text where a number is needed
+    throw Error::Format("{}: {}", file, error.what());
   }
 }
 
@@ -136,9 +147,9 @@ bool IsWanted(const Frame& verdict, const std::vector<std::string>& claims) {
   return std::find(claims.begin(), claims.end(), NameOf(verdict)) != claims.end();
 }
 
-std::string EstimateText(const Frame& verdict) {
+std::string EstimateOf(const Frame& verdict) {
   if (verdict.Text("estimate").empty()) return "";
-  return IntervalText({verdict.Number("estimate"), verdict.Number("low"), verdict.Number("high")});
+  return EstimateText({verdict.Number("estimate"), verdict.Number("low"), verdict.Number("high")});
 }
 
 void RequireClaims(const Table& verdicts, const std::vector<std::string>& claims) {
@@ -178,7 +189,7 @@ PaperTable VerdictsOf(const Table& verdicts,
     if (style == TableStyle::kCsv) {
       for (const std::string& name : numbers) row.push_back(verdict.Text(name));
     } else {
-      row.push_back(EstimateText(verdict));
+      row.push_back(EstimateOf(verdict));
     }
     const auto number = [&](const char* column) {
       return verdict.Text(column).empty() ? 0.0 : verdict.Number(column);
