@@ -8,66 +8,34 @@
 #include <algorithm>
 #include <limits>
 
-#include "numsim/ops/shared/norm.h"
 #include "tests/ops/kernel_checks.h"
+#include "tests/ops/norm_problem.h"
 
 namespace numsim {
 namespace {
 
-constexpr double kEpsilon = 1e-5;
+using Problem = NormProblem<float>;
+using Room = NormResult<float>;
 
-// Inputs of a norm with `vectors` vectors of n elements per row.
-struct Problem {
-  Grid<float> x, g, gain, bias;
-
-  Problem(size_t rows, size_t vectors, size_t n)
-      : x(rows, vectors * n, 1), g(rows, vectors * n, 2), gain(1, n, 3), bias(1, n, 4) {
-    for (size_t r = 0; r < rows; ++r) {
-      for (size_t c = 0; c < x.cols(); ++c) x(r, c) = x(r, c) * 3 + static_cast<float>(r % 5);
-    }
+// Puts special values into some rows.
+void AddSpecials(Problem& p) {
+  const float specials[] = {0.0f,
+                            -0.0f,
+                            1e-42f,
+                            1e30f,
+                            std::numeric_limits<float>::infinity(),
+                            std::numeric_limits<float>::quiet_NaN()};
+  for (size_t i = 0; i < std::size(specials); ++i) {
+    const size_t row = i * p.x.rows() / std::size(specials);
+    p.x(row, i % p.x.cols()) = specials[i];
+    p.g(row, (i + 1) % p.x.cols()) = specials[(i + 2) % std::size(specials)];
   }
-  // Puts special values into some rows.
-  void AddSpecials() {
-    const float specials[] = {0.0f,
-                              -0.0f,
-                              1e-42f,
-                              1e30f,
-                              std::numeric_limits<float>::infinity(),
-                              std::numeric_limits<float>::quiet_NaN()};
-    for (size_t i = 0; i < std::size(specials); ++i) {
-      const size_t row = i * x.rows() / std::size(specials);
-      x(row, i % x.cols()) = specials[i];
-      g(row, (i + 1) % x.cols()) = specials[(i + 2) % std::size(specials)];
-    }
-    for (size_t c = 0; c < x.cols(); ++c) x(x.rows() - 1, c) = 0;
-  }
-  size_t vectors() const { return x.cols() / gain.cols(); }
-};
-
-// Room for all that the norms of a problem write.
-struct Room {
-  Grid<float> inverse, mean, y, gain_gradient, bias_gradient, dx;
-
-  explicit Room(const Problem& p)
-      : inverse(p.x.rows(), p.vectors()),
-        mean(inverse),
-        y(p.x.rows(), p.x.cols()),
-        gain_gradient(1, p.gain.cols()),
-        bias_gradient(gain_gradient),
-        dx(y) {}
-  Grids All() const { return {inverse, mean, y, gain_gradient, bias_gradient, dx}; }
-};
-
-Grids RmsNormOnHost(const Problem& p) {
-  Room r(p);
-  RmsNorm<float>(p.x.View(), p.gain.View(), kEpsilon, r.inverse.View(), r.y.View());
-  RmsNormGradient<float>(
-      p.g.View(), p.x.View(), p.gain.View(), r.inverse.View(), r.gain_gradient.View(), r.dx.View());
-  return r.All();
+  for (size_t c = 0; c < p.x.cols(); ++c) p.x(p.x.rows() - 1, c) = 0;
 }
+
 Grids RmsNormByKernels(const Problem& p, const FiberLauncher& launch) {
   Room r(p);
-  RmsNormBy(launch, p.x.View(), p.gain.View(), kEpsilon, r.inverse.View(), r.y.View());
+  RmsNormBy(launch, p.x.View(), p.gain.View(), kNormEpsilon, r.inverse.View(), r.y.View());
   std::vector<float> sums = Scratch(BlockSums<1>(p.x.rows(), {r.gain_gradient.View()}));
   RmsNormGradientBy(launch,
                     p.g.View(),
@@ -80,32 +48,13 @@ Grids RmsNormByKernels(const Problem& p, const FiberLauncher& launch) {
   return r.All();
 }
 
-Grids LayerNormOnHost(const Problem& p) {
-  Room r(p);
-  LayerNorm<float>(p.x.View(),
-                   p.gain.View(),
-                   p.bias.View(),
-                   kEpsilon,
-                   r.mean.View(),
-                   r.inverse.View(),
-                   r.y.View());
-  LayerNormGradient<float>(p.g.View(),
-                           p.x.View(),
-                           p.gain.View(),
-                           r.mean.View(),
-                           r.inverse.View(),
-                           r.gain_gradient.View(),
-                           r.bias_gradient.View(),
-                           r.dx.View());
-  return r.All();
-}
 Grids LayerNormByKernels(const Problem& p, const FiberLauncher& launch) {
   Room r(p);
   LayerNormBy(launch,
               p.x.View(),
               p.gain.View(),
               p.bias.View(),
-              kEpsilon,
+              kNormEpsilon,
               r.mean.View(),
               r.inverse.View(),
               r.y.View());
@@ -124,12 +73,6 @@ Grids LayerNormByKernels(const Problem& p, const FiberLauncher& launch) {
   return r.All();
 }
 
-Grids UnitNormOnHost(const Problem& p) {
-  Room r(p);
-  UnitNorm<float>(p.x.View(), r.inverse.View(), r.y.View());
-  UnitNormGradient<float>(p.g.View(), r.y.View(), r.inverse.View(), r.dx.View());
-  return r.All();
-}
 Grids UnitNormByKernels(const Problem& p, const FiberLauncher& launch) {
   Room r(p);
   UnitNormBy(launch, p.x.View(), r.inverse.View(), r.y.View());
@@ -139,12 +82,16 @@ Grids UnitNormByKernels(const Problem& p, const FiberLauncher& launch) {
 
 void ExpectSameNorms(const Problem& p, uint64_t seeds) {
   ExpectSame(
-      RmsNormOnHost(p), [&](const auto& launch) { return RmsNormByKernels(p, launch); }, seeds);
+      WithRmsNorm(p).All(), [&](const auto& launch) { return RmsNormByKernels(p, launch); }, seeds);
   ExpectSame(
-      LayerNormOnHost(p), [&](const auto& launch) { return LayerNormByKernels(p, launch); }, seeds);
+      WithLayerNorm(p).All(),
+      [&](const auto& launch) { return LayerNormByKernels(p, launch); },
+      seeds);
   if (p.vectors() == 1) {
     ExpectSame(
-        UnitNormOnHost(p), [&](const auto& launch) { return UnitNormByKernels(p, launch); }, seeds);
+        WithUnitNorm(p).All(),
+        [&](const auto& launch) { return UnitNormByKernels(p, launch); },
+        seeds);
   }
 }
 
@@ -165,18 +112,18 @@ TEST(NormKernels, GiveTheBitsOfTheHostAtEveryShape) {
 TEST(NormKernels, GiveTheBitsOfTheHostForSpecialValues) {
   for (const size_t n : {1, 5, 16, 40}) {
     Problem p(30, 1, n);
-    p.AddSpecials();
+    AddSpecials(p);
     ExpectSameNorms(p, 2);
   }
 }
 
 TEST(NormKernels, MayWriteTheirResultsOverTheirInputs) {
   const Problem p(35, 2, 37);
-  const Grids rms = RmsNormOnHost(p);
+  const Grids rms = WithRmsNorm(p).All();
   Room r(p);
   Grid<float> x = p.x, g = p.g;
   const FiberLauncher launch{{.seed = 3}};
-  RmsNormBy(launch, x.View(), p.gain.View(), kEpsilon, r.inverse.View(), x.View());
+  RmsNormBy(launch, x.View(), p.gain.View(), kNormEpsilon, r.inverse.View(), x.View());
   std::vector<float> sums = Scratch(BlockSums<1>(35, {r.gain_gradient.View()}));
   RmsNormGradientBy(launch,
                     g.View(),
@@ -212,12 +159,12 @@ class LastPage {
 TEST(NormKernels, ReadNothingBehindARow) {
   for (size_t n = 1; n < 40; ++n) {
     const Problem p(1, 1, n);
-    const Grids rms = RmsNormOnHost(p);
+    const Grids rms = WithRmsNorm(p).All();
     const LastPage x(n), gain(n), y(n);
     std::copy_n(p.x.View().data, n, x.View().data);
     std::copy_n(p.gain.View().data, n, gain.View().data);
     float inverse;
-    RmsNormBy(FiberLauncher{}, x.View(), gain.View(), kEpsilon, {&inverse, 1}, y.View());
+    RmsNormBy(FiberLauncher{}, x.View(), gain.View(), kNormEpsilon, {&inverse, 1}, y.View());
     EXPECT_EQ(inverse, rms[0](0, 0));
     for (size_t i = 0; i < n; ++i) EXPECT_EQ(y.View().data[i], rms[2](0, i)) << n;
   }
@@ -226,18 +173,18 @@ TEST(NormKernels, ReadNothingBehindARow) {
 TEST(NormKernels, WriteZeroSumsForNoRows) {
   const Problem none(0, 1, 20);
   const Grids by_kernels = LayerNormByKernels(none, {});
-  EXPECT_TRUE(Same(by_kernels, LayerNormOnHost(none)));
+  EXPECT_TRUE(Same(by_kernels, WithLayerNorm(none).All()));
   EXPECT_EQ(by_kernels[4](0, 19), 0);
 }
 
 TEST(NormKernels, FaultsAreFound) {
   const Problem p(40, 1, 300);
   ExpectFaultsFound(
-      RmsNormOnHost(p), [&](const auto& launch) { return RmsNormByKernels(p, launch); }, 2);
+      WithRmsNorm(p).All(), [&](const auto& launch) { return RmsNormByKernels(p, launch); }, 2);
   ExpectFaultsFound(
-      LayerNormOnHost(p), [&](const auto& launch) { return LayerNormByKernels(p, launch); }, 2);
+      WithLayerNorm(p).All(), [&](const auto& launch) { return LayerNormByKernels(p, launch); }, 2);
   ExpectFaultsFound(
-      UnitNormOnHost(p), [&](const auto& launch) { return UnitNormByKernels(p, launch); }, 0);
+      WithUnitNorm(p).All(), [&](const auto& launch) { return UnitNormByKernels(p, launch); }, 0);
 }
 
 }  // namespace

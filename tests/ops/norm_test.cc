@@ -8,78 +8,12 @@
 #include <vector>
 
 #include "numsim/ops/elementwise.h"
+#include "tests/ops/norm_problem.h"
 #include "tests/ops/operation_checks.h"
 #include "tests/support/special_values.h"
 
 namespace numsim {
 namespace {
-
-constexpr double kEpsilon = 1e-5;
-
-// Inputs of a norm with `groups` vectors of n elements a row, and all that its operations write.
-template <typename T>
-struct Problem {
-  Grid<T> x, g, gain, bias;
-
-  Problem(size_t rows, size_t groups, size_t n)
-      : x(rows, groups * n, 1), g(rows, groups * n, 2), gain(1, n, 3), bias(1, n, 4) {
-    for (size_t r = 0; r < rows; ++r) {  // vectors of other sizes, and off center
-      for (size_t c = 0; c < x.cols(); ++c) x(r, c) = x(r, c) * T(1 << r % 3) + T(r % 5);
-    }
-  }
-};
-
-template <typename T>
-struct Result {
-  Grid<T> inverse, mean, y, gain_gradient, bias_gradient, dx;
-
-  Result(const Problem<T>& p)
-      : inverse(p.x.rows(), p.x.cols() / p.gain.cols()),
-        mean(inverse),
-        y(p.x.rows(), p.x.cols()),
-        gain_gradient(1, p.gain.cols()),
-        bias_gradient(gain_gradient),
-        dx(y) {}
-  std::vector<Grid<T>> All() const { return {inverse, mean, y, gain_gradient, bias_gradient, dx}; }
-};
-
-template <typename T>
-Result<T> WithRmsNorm(const Problem<T>& p, double epsilon = kEpsilon) {
-  Result<T> r(p);
-  RmsNorm<T>(p.x.View(), p.gain.View(), epsilon, r.inverse.View(), r.y.View());
-  RmsNormGradient<T>(
-      p.g.View(), p.x.View(), p.gain.View(), r.inverse.View(), r.gain_gradient.View(), r.dx.View());
-  return r;
-}
-
-template <typename T>
-Result<T> WithLayerNorm(const Problem<T>& p, double epsilon = kEpsilon) {
-  Result<T> r(p);
-  LayerNorm<T>(p.x.View(),
-               p.gain.View(),
-               p.bias.View(),
-               epsilon,
-               r.mean.View(),
-               r.inverse.View(),
-               r.y.View());
-  LayerNormGradient<T>(p.g.View(),
-                       p.x.View(),
-                       p.gain.View(),
-                       r.mean.View(),
-                       r.inverse.View(),
-                       r.gain_gradient.View(),
-                       r.bias_gradient.View(),
-                       r.dx.View());
-  return r;
-}
-
-template <typename T>
-Result<T> WithUnitNorm(const Problem<T>& p) {
-  Result<T> r(p);
-  UnitNorm<T>(p.x.View(), r.inverse.View(), r.y.View());
-  UnitNormGradient<T>(p.g.View(), r.y.View(), r.inverse.View(), r.dx.View());
-  return r;
-}
 
 // Moments of vector v of a row, about `center`.
 double MeanSquare(const Grid<double>& x, size_t row, size_t v, size_t n, double center) {
@@ -96,18 +30,18 @@ double Mean(const Grid<double>& x, size_t row, size_t v, size_t n) {
 TEST(Norms, AreThoseOfTheirFormulas) {
   for (const size_t groups : {1, 3}) {
     for (const size_t n : {1, 5, 33}) {
-      const Problem<double> p(7, groups, n);
-      const Result<double> rms = WithRmsNorm(p), layer = WithLayerNorm(p),
-                           unit = WithUnitNorm(Problem<double>(7, 1, n));
-      const Problem<double> single(7, 1, n);
+      const NormProblem<double> p(7, groups, n);
+      const NormResult<double> rms = WithRmsNorm(p), layer = WithLayerNorm(p),
+                               unit = WithUnitNorm(NormProblem<double>(7, 1, n));
+      const NormProblem<double> single(7, 1, n);
       for (size_t r = 0; r < 7; ++r) {
         for (size_t c = 0; c < groups * n; ++c) {
           const size_t v = c / n;
-          const double root = std::sqrt(MeanSquare(p.x, r, v, n, 0) + kEpsilon);
+          const double root = std::sqrt(MeanSquare(p.x, r, v, n, 0) + kNormEpsilon);
           ASSERT_NEAR(rms.y(r, c), p.gain(0, c % n) * p.x(r, c) / root, 1e-12);
           ASSERT_NEAR(rms.inverse(r, v), 1 / root, 1e-12 / root);
           const double mean = Mean(p.x, r, v, n);
-          const double deviation = std::sqrt(MeanSquare(p.x, r, v, n, mean) + kEpsilon);
+          const double deviation = std::sqrt(MeanSquare(p.x, r, v, n, mean) + kNormEpsilon);
           const double normal = (p.x(r, c) - mean) / deviation;
           ASSERT_NEAR(layer.y(r, c), p.gain(0, c % n) * normal + p.bias(0, c % n), 1e-11);
         }
@@ -120,25 +54,25 @@ TEST(Norms, AreThoseOfTheirFormulas) {
 
 TEST(Norms, GradientsEqualCentralDifferences) {
   for (const size_t groups : {1, 3}) {
-    Problem<double> p(4, groups, 6);
-    const Result<double> rms = WithRmsNorm(p);
+    NormProblem<double> p(4, groups, 6);
+    const NormResult<double> rms = WithRmsNorm(p);
     const auto rms_loss = [&] { return WeightedSum(p.g, WithRmsNorm(p).y); };
     ExpectGradient(p.x, rms.dx, rms_loss);
     ExpectGradient(p.gain, rms.gain_gradient, rms_loss);
-    const Result<double> layer = WithLayerNorm(p);
+    const NormResult<double> layer = WithLayerNorm(p);
     const auto layer_loss = [&] { return WeightedSum(p.g, WithLayerNorm(p).y); };
     ExpectGradient(p.x, layer.dx, layer_loss);
     ExpectGradient(p.gain, layer.gain_gradient, layer_loss);
     ExpectGradient(p.bias, layer.bias_gradient, layer_loss);
   }
-  Problem<double> p(4, 1, 6);
-  const Result<double> unit = WithUnitNorm(p);
+  NormProblem<double> p(4, 1, 6);
+  const NormResult<double> unit = WithUnitNorm(p);
   ExpectGradient(p.x, unit.dx, [&] { return WeightedSum(p.g, WithUnitNorm(p).y); });
 }
 
-void ExpectNearAll(const Result<float>& x,
-                   const Result<double>& y,
-                   const Problem<double>& p,
+void ExpectNearAll(const NormResult<float>& x,
+                   const NormResult<double>& y,
+                   const NormProblem<double>& p,
                    double y_bound) {
   const auto by_one = [](size_t, size_t) { return 0x1p-24; };
   ExpectNear(
@@ -154,11 +88,11 @@ void ExpectNearAll(const Result<float>& x,
 TEST(Norms, Float32IsNearFloat64) {
   for (const size_t n : {2, 15, 16, 17, 33, 130}) {
     for (const size_t groups : {1, 4}) {
-      const Problem<float> narrow(kTestRows, groups, n);
-      const Problem<double> wide(kTestRows, groups, n);
+      const NormProblem<float> narrow(kTestRows, groups, n);
+      const NormProblem<double> wide(kTestRows, groups, n);
       ExpectNearAll(WithRmsNorm(narrow), WithRmsNorm(wide), wide, 4);
-      const Result<float> layer = WithLayerNorm(narrow);
-      const Result<double> wide_layer = WithLayerNorm(wide);
+      const NormResult<float> layer = WithLayerNorm(narrow);
+      const NormResult<double> wide_layer = WithLayerNorm(wide);
       // Of two elements the mean takes nearly all bits.
       if (n > 2) ExpectNearAll(layer, wide_layer, wide, 32);
       ExpectNear(layer.mean, wide_layer.mean, 16, [](size_t, size_t) { return 0x1p-24; });
@@ -166,10 +100,10 @@ TEST(Norms, Float32IsNearFloat64) {
         return 0x1p-24;
       });
     }
-    const Problem<float> narrow(kTestRows, 1, n);
-    const Problem<double> wide(kTestRows, 1, n);
-    const Result<float> unit = WithUnitNorm(narrow);
-    const Result<double> wide_unit = WithUnitNorm(wide);
+    const NormProblem<float> narrow(kTestRows, 1, n);
+    const NormProblem<double> wide(kTestRows, 1, n);
+    const NormResult<float> unit = WithUnitNorm(narrow);
+    const NormResult<double> wide_unit = WithUnitNorm(wide);
     ExpectNear(unit.y, wide_unit.y, 8, [](size_t, size_t) { return 0x1p-24; });
     ExpectNear(unit.dx, wide_unit.dx, 32, [&](size_t r, size_t) {
       return 0x1p-24 * wide_unit.inverse(r, 0);
@@ -180,8 +114,8 @@ TEST(Norms, Float32IsNearFloat64) {
 TEST(Norms, GradientsOfGainAndBiasHaveTheStatedOrder) {
   // Where the factors are powers of two products are exact, and the order is all that is left.
   const size_t n = 5;
-  Problem<float> p(kTestRows, 3, n);
-  Result<float> r(p);
+  NormProblem<float> p(kTestRows, 3, n);
+  NormResult<float> r(p);
   Fill<float>(0.5f, r.inverse.View());
   Fill<float>(0, r.mean.View());
   for (size_t row = 0; row < kTestRows; ++row) {
@@ -215,10 +149,11 @@ TEST(Norms, GradientsOfGainAndBiasHaveTheStatedOrder) {
 
 TEST(Norms, BitsDependOnNeitherTargetNorThreads) {
   for (const size_t n : {33, 130}) {
-    const Problem<float> p(kTestRows, 4, n);
+    const NormProblem<float> p(kTestRows, 4, n);
     ExpectSameBitsEverywhere([&] { return WithRmsNorm(p).All(); });
     ExpectSameBitsEverywhere([&] { return WithLayerNorm(p).All(); });
-    ExpectSameBitsEverywhere([&] { return WithUnitNorm(Problem<float>(kTestRows, 1, n)).All(); });
+    ExpectSameBitsEverywhere(
+        [&] { return WithUnitNorm(NormProblem<float>(kTestRows, 1, n)).All(); });
   }
 }
 
@@ -229,9 +164,9 @@ TYPED_TEST_SUITE(NormsOf, BothTypes);
 
 TYPED_TEST(NormsOf, GradientMayReplaceItsInput) {
   using T = TypeParam;
-  const Problem<T> p(20, 2, 17);
-  const Result<T> rms = WithRmsNorm(p), layer = WithLayerNorm(p);
-  Result<T> again(p);
+  const NormProblem<T> p(20, 2, 17);
+  const NormResult<T> rms = WithRmsNorm(p), layer = WithLayerNorm(p);
+  NormResult<T> again(p);
   Grid<T> g = p.g;
   RmsNormGradient<T>(g.View(),
                      p.x.View(),
@@ -251,8 +186,8 @@ TYPED_TEST(NormsOf, GradientMayReplaceItsInput) {
                        again.bias_gradient.View(),
                        g.View());
   EXPECT_TRUE(g.HasBitsOf(layer.dx));
-  const Problem<T> single(20, 1, 17);
-  const Result<T> unit = WithUnitNorm(single);
+  const NormProblem<T> single(20, 1, 17);
+  const NormResult<T> unit = WithUnitNorm(single);
   g = single.g;
   UnitNormGradient<T>(g.View(), unit.y.View(), unit.inverse.View(), g.View());
   EXPECT_TRUE(g.HasBitsOf(unit.dx));
@@ -260,9 +195,9 @@ TYPED_TEST(NormsOf, GradientMayReplaceItsInput) {
 
 TYPED_TEST(NormsOf, ZeroVectorsGiveZeros) {
   using T = TypeParam;
-  Problem<T> p(2, 1, 17);
+  NormProblem<T> p(2, 1, 17);
   Fill<T>(0, p.x.View());
-  const Result<T> rms = WithRmsNorm(p), layer = WithLayerNorm(p), unit = WithUnitNorm(p);
+  const NormResult<T> rms = WithRmsNorm(p), layer = WithLayerNorm(p), unit = WithUnitNorm(p);
   EXPECT_NEAR(rms.inverse(0, 0), 1 / std::sqrt(1e-5), 1e-4);
   EXPECT_NEAR(unit.inverse(0, 0), 1e12, 1e5);
   for (size_t c = 0; c < 17; ++c) {
@@ -277,9 +212,9 @@ TYPED_TEST(NormsOf, ZeroVectorsGiveZeros) {
 
 TYPED_TEST(NormsOf, NormBelowTheLeastOneIsConstant) {
   using T = TypeParam;
-  Problem<T> p(1, 1, 3);
+  NormProblem<T> p(1, 1, 3);
   Fill<T>(T(1e-14), p.x.View());
-  const Result<T> unit = WithUnitNorm(p);
+  const NormResult<T> unit = WithUnitNorm(p);
   for (size_t c = 0; c < 3; ++c) {
     EXPECT_NEAR(unit.y(0, c), 0.01, 1e-8);
     EXPECT_EQ(unit.dx(0, c), unit.inverse(0, 0) * p.g(0, c));
@@ -289,9 +224,9 @@ TYPED_TEST(NormsOf, NormBelowTheLeastOneIsConstant) {
 TYPED_TEST(NormsOf, NanStaysInItsVector) {
   using T = TypeParam;
   WithEachBackend([&] {
-    Problem<T> p(2, 3, 17);
+    NormProblem<T> p(2, 3, 17);
     p.x(1, 17 + 16) = T{kNaN};
-    for (const Result<T>& r : {WithRmsNorm(p), WithLayerNorm(p)}) {
+    for (const NormResult<T>& r : {WithRmsNorm(p), WithLayerNorm(p)}) {
       for (size_t c = 0; c < 3 * 17; ++c) {
         EXPECT_EQ(std::isnan(r.y(1, c)), c / 17 == 1);
         EXPECT_EQ(std::isnan(r.dx(1, c)), c / 17 == 1);
@@ -305,9 +240,9 @@ TYPED_TEST(NormsOf, NanStaysInItsVector) {
 TYPED_TEST(NormsOf, InfinityBecomesNanAsInIeee754) {
   using T = TypeParam;
   WithEachBackend([&] {
-    Problem<T> p(1, 1, 17);
+    NormProblem<T> p(1, 1, 17);
     p.x(0, 16) = T{kInfinity};
-    const Result<T> rms = WithRmsNorm(p), unit = WithUnitNorm(p);
+    const NormResult<T> rms = WithRmsNorm(p), unit = WithUnitNorm(p);
     EXPECT_EQ(rms.inverse(0, 0), 0);
     EXPECT_TRUE(std::isnan(rms.y(0, 16)));
     EXPECT_EQ(rms.y(0, 3), 0);
@@ -318,15 +253,15 @@ TYPED_TEST(NormsOf, InfinityBecomesNanAsInIeee754) {
 TEST(Norms, VectorsLieSideBySideAsHeadsDo) {
   // As many rows as vectors: the same numbers, one vector a row.
   const size_t n = 16, groups = 4;
-  const Problem<float> p(10, groups, n);
-  const Result<float> grouped = WithRmsNorm(p);
+  const NormProblem<float> p(10, groups, n);
+  const NormResult<float> grouped = WithRmsNorm(p);
   for (size_t row = 0; row < 10; ++row) {
     for (size_t v = 0; v < groups; ++v) {
       float inverse = 0;
       std::vector<float> y(n);
       RmsNorm<float>(p.x.View().Rows(row, 1).Columns(v * n, n),
                      p.gain.View(),
-                     kEpsilon,
+                     kNormEpsilon,
                      {&inverse, 1, 1},
                      {y.data(), 1, n});
       EXPECT_EQ(grouped.inverse(row, v), inverse);
