@@ -206,6 +206,20 @@ void CheckControl(const Study& study, const ClaimRow& claim, const std::string& 
   }
 }
 
+void CheckPossible(const Study& study, const ClaimRow& claim, const std::string& part) {
+  if (claim.possible.empty()) return;
+  if (claim.on || claim.kind != ClaimKind::kDifference) {
+    throw About(study, part, "possible: only a difference of trainings has it");
+  }
+  for (const Picks& picks : claim.possible) {
+    try {
+      CheckArm(study, picks);
+    } catch (const Error& error) {
+      throw About(study, part, fmt::format("possible: {}", error.what()));
+    }
+  }
+}
+
 void CheckClaim(const Study& study, const ClaimRow& claim) {
   const std::string part = "claim " + claim.name;
   const bool compares = !claim.evidence && !claim.on && !study.common.compare;
@@ -221,6 +235,7 @@ void CheckClaim(const Study& study, const ClaimRow& claim) {
   }
   CheckRatio(study, claim, part, margin);
   CheckControl(study, claim, part);
+  CheckPossible(study, claim, part);
   if (claim.on) return;  // its columns are those of a table, which the reader knows
   const auto same = [](const Picks& a, const Picks& b) {
     return std::ranges::equal(a, b, [](const Pick& x, const Pick& y) {

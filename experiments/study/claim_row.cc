@@ -100,6 +100,30 @@ double PossibleLoss(const Results& results,
   return possible;
 }
 
+// Lowers Evidence::possible to what lies between the two arms of ClaimRow::possible. Without one of them
+// the run does not test the claim: its margin could be larger than anything that could be seen.
+void HeedPossibleArms(const Results& results, const ClaimRow& claim, Evidence& evidence) {
+  if (claim.possible.empty() || !evidence.not_tested.empty()) return;
+  const auto& outcome = claim.outcome ? claim.outcome : results.study.common.outcome;
+  double possible = 0;
+  double sign = 1;
+  for (const Picks& picks : claim.possible) {
+    const Arm arm = results.ArmOf(picks);
+    const Frame runs = results.OfArm(results.Of(results.study.runs), arm);
+    if (runs.Empty()) {
+      evidence = NotTrained(results, arm);
+      return;
+    }
+    double sum = 0;
+    runs.ForEach([&](const Frame& run) { sum += outcome(run); });
+    possible += sign * sum / static_cast<double>(runs.Size());
+    sign = -1;
+  }
+  constexpr double kNothing = 1e-300;  // 0 would say that it is not known
+  possible = std::max(possible, kNothing);
+  evidence.possible = evidence.possible == 0 ? possible : std::min(evidence.possible, possible);
+}
+
 // Compares the arms of a claim and those of its control, which a run may leave out.
 Evidence CompareWithControl(const Results& results,
                             const ClaimRow& claim,
@@ -145,6 +169,7 @@ Evidence EvidenceOf(const Results& results, const ClaimRow& claim) {
   const std::vector<ArmContrast> contrasts = ContrastsOf(results, claim);
   Evidence evidence = CompareWithControl(results, claim, contrasts);
   evidence.possible = PossibleLoss(results, claim, contrasts);
+  HeedPossibleArms(results, claim, evidence);
   return evidence;
 }
 

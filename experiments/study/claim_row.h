@@ -92,6 +92,9 @@ struct ClaimRow {
   std::optional<double> reference = {};
   size_t arms_of_each = 0;  // of several contrasts; 0: all arms are one
   ControlRow control = {};
+  // Two arms of which the first minus the second, in the mean over seeds, is the largest effect that these
+  // trainings allow (Evidence::possible); empty: not known.
+  std::vector<Picks> possible = {};
   std::function<double(const Frame& run)> outcome = {};
   std::function<Evidence(const Results&)> evidence = {};
   std::optional<RowsOfClaim> on = {};  // a study without trainings

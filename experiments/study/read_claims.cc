@@ -119,6 +119,7 @@ class ClaimReader {
     }
     if (node.Has("margin")) claim.margin = ReadMargin(node.Table("margin"));
     if (node.Has("control")) claim.control = ReadControl(node.Table("control"));
+    claim.possible = ReadPossible(node);
     if (node.Has("reference")) claim.reference = node.Number("reference", 0);
     ReadArms(node, claim);
     if (!Trains(study_)) {
@@ -148,6 +149,18 @@ class ClaimReader {
       throw table.About("text", "expected either this, the control in words, or 'none', why not");
     }
     return control;
+  }
+
+  // Returns the two arms between which the largest possible effect lies, or none.
+  std::vector<Picks> ReadPossible(Node& node) const {
+    std::vector<Picks> arms;
+    for (const std::string& text : node.Texts("possible")) {
+      arms.push_back(ReadPicks(node, "possible", text, functions_));
+    }
+    if (!arms.empty() && arms.size() != 2) {
+      throw node.About("possible", "expected two arms, the one with the largest outcome first");
+    }
+    return arms;
   }
 
   // Arms without weights are differences, the first minus the second and so on.

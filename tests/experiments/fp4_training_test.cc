@@ -124,6 +124,26 @@ TEST_F(Fp4TrainingClaims, ARecipeMatchesOnlyWhereTheKnownBadArmFails) {
   EXPECT_EQ(results_.VerdictOf("ufp4-matches-bf16"), "not tested");
 }
 
+// No recipe is taken to lose more than the known-bad arm; the margin is 0.02 at this size.
+TEST_F(Fp4TrainingClaims, RecipesAreComparedOnlyWhereTheMarginIsHalfOfWhatIsPossible) {
+  for (const auto& [bad, verdict] : {std::pair{2.05, "contradicted"}, {2.038, "not tested"}}) {
+    results_.Clear("final");
+    Train("bf16", 2);
+    Train("nvidia-nvfp4", 2.02);
+    Train("ufp4", 2.015);
+    Train("mxfp4-floor", bad);
+    EXPECT_EQ(results_.VerdictOf("ufp4-beats-nvfp4"), verdict) << bad;
+  }
+  EXPECT_THAT(results_.ClaimOf("ufp4-beats-nvfp4").result.reason,
+              HasSubstr("allows an effect of 0.038 nats per token, and the margin is 0.02"));
+  results_.Clear("final");
+  Train("bf16", 2);
+  Train("nvidia-nvfp4", 2.05);
+  Train("ufp4", 2);
+  EXPECT_THAT(results_.ClaimOf("ufp4-beats-nvfp4").result.reason,
+              HasSubstr("was not trained: mxfp4-floor"));
+}
+
 TEST_F(Fp4TrainingClaims, AFifthOfTheGapIsCountedFromBf16) {
   for (const auto& [quartet, verdict] : {std::pair{2.07, "supported"}, {2.085, "contradicted"}}) {
     results_.Clear("final");

@@ -783,6 +783,21 @@ TEST(StudyFile, RefusesClaimsThatNoTestTakes) {
               HasSubstr("claims: 'better' is there twice"));
 }
 
+TEST(StudyFile, ThePossibleEffectLiesBetweenTwoArmsOfADifference) {
+  const auto message = [](const std::string& lines) {
+    return ErrorWith("side = -1\n", "side = -1\n" + lines + "\n");
+  };
+  const std::string both = "possible = [\"optimizer=sgd\", \"optimizer=adamw\"]";
+  EXPECT_EQ(message(both), "no error");
+  EXPECT_THAT(message("possible = [\"optimizer=sgd\"]"), HasSubstr("expected two arms"));
+  EXPECT_THAT(message("possible = [\"optimizer=sgb\", \"optimizer=sgd\"]"),
+              HasSubstr("did you mean sgd?"));
+  EXPECT_THAT(
+      ErrorWith("side = -1\n",
+                "kind = \"equivalence\"\ncontrol.none = \"Nothing fails.\"\n" + both + "\n"),
+      HasSubstr("possible: only a difference of trainings has it"));
+}
+
 TEST(StudyFile, RefusesControlsAndRatiosThatJudgeNothing) {
   const auto message = [](const std::string& lines) {
     return ErrorWith("side = -1\n", lines + "\n");
